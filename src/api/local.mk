@@ -1,0 +1,1 @@
+# layer api: HTTP endpoints in terms of the engine

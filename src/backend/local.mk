@@ -1,0 +1,1 @@
+# layer backend: tensors and the operations of a step

@@ -1,0 +1,1 @@
+# layer base: codes, memory, text, clocks, metrics

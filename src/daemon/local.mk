@@ -1,0 +1,1 @@
+# layer daemon: options, start, signals, service manager

@@ -1,0 +1,1 @@
+# layer engine: cache, scheduler, the one engine thread

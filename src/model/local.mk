@@ -1,0 +1,1 @@
+# layer model: files, tokenizer, templates, forward pass, sampler

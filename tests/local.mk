@@ -1,0 +1,56 @@
+TEST_EXTENSIONS = .sh .py
+SH_LOG_COMPILER = $(SHELL)
+PY_LOG_COMPILER = $(PYTHON_TESTS)
+# libcheck speaks TAP, so "make check" counts test cases, not programs.
+LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh
+SH_LOG_DRIVER = $(LOG_DRIVER)
+PY_LOG_DRIVER = $(LOG_DRIVER)
+PYTHON_TESTS = $${TELLERD_PYTHON:-python3}
+
+UNIT_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+UNIT_LIBS = $(TELLERD_LIBS) $(CHECK_LIBS)
+# programs of test cases, of fuzz targets
+unit_programs =
+fuzz_programs =
+
+include tests/unit/base.mk
+include tests/unit/backend.mk
+include tests/unit/model.mk
+include tests/unit/engine.mk
+include tests/unit/http.mk
+include tests/unit/api.mk
+include tests/unit/daemon.mk
+include tests/fuzz/base.mk
+include tests/fuzz/backend.mk
+include tests/fuzz/model.mk
+include tests/fuzz/engine.mk
+include tests/fuzz/http.mk
+include tests/fuzz/api.mk
+include tests/fuzz/daemon.mk
+include tests/oracle/local.mk
+include tests/blackbox/local.mk
+
+if HAVE_CHECK
+check_PROGRAMS += $(unit_programs)
+endif
+check_PROGRAMS += $(fuzz_programs)
+
+# A fuzz target FOO: tests/fuzz/fuzz_FOO.c with FUZZ_MAIN beside it; its corpus is tests/fuzz/corpus/FOO.
+if FUZZING
+FUZZ_MAIN =
+FUZZ_FLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
+else
+FUZZ_MAIN = tests/fuzz/replay_main.c
+FUZZ_FLAGS = $(AM_LDFLAGS)
+if HAVE_CHECK
+TESTS += $(unit_programs)
+endif
+TESTS += $(fuzz_programs)
+endif
+lint_scripts = tests/lint/layers.sh tests/lint/file_length.sh tests/lint/banned.sh tests/lint/headers.sh
+dist_check_SCRIPTS += $(lint_scripts)
+TESTS += $(dist_check_SCRIPTS)
+EXTRA_DIST += tests/fuzz/corpus tests/lint
+AM_TESTS_ENVIRONMENT = CK_TAP_LOG_FILE_NAME=-; export CK_TAP_LOG_FILE_NAME; CK_VERBOSITY=silent; export CK_VERBOSITY; \
+	TELLERD='$(abs_builddir)/tellerd'; export TELLERD; TELLERCTL='$(abs_builddir)/tellerctl'; export TELLERCTL; \
+	SRCDIR='$(abs_srcdir)'; export SRCDIR; BUILDDIR='$(abs_builddir)'; export BUILDDIR; CC='$(CC)'; export CC;

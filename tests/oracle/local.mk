@@ -1,0 +1,1 @@
+# comparisons with independent oracles
