@@ -17,6 +17,7 @@
     X(UNSUPPORTED,         400, "invalid_request_error", "unsupported_parameter",    "this parameter is not supported") \
     X(CONTEXT_LENGTH,      400, "invalid_request_error", "context_length_exceeded",  "the prompt is too long")         \
     X(TEMPLATE_RAISED,     400, "invalid_request_error", "template_error",           "the chat template refused the messages") \
+    X(TEMPLATE_FAILED,     400, "invalid_request_error", "template_failed",          "the chat template failed on the messages") \
     X(TEMPLATE_LIMIT,      400, "invalid_request_error", "template_limit",           "the chat template exceeded its limits") \
     X(BAD_HTTP,            400, "invalid_request_error", "bad_request",              "malformed HTTP request")         \
     X(UNAUTHORIZED,        401, "invalid_request_error", "invalid_api_key",          "missing or wrong API key")       \

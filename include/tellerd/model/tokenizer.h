@@ -7,6 +7,7 @@
 
 #include "tellerd/base/status.h"
 #include "tellerd/model/checkpoint.h"
+#include "tellerd/model/text_run.h"
 
 /*
  * Text to token ids and back.  Immutable after tokenizer_new, so any thread may use one tokenizer
@@ -14,12 +15,6 @@
  * it.
  */
 struct tokenizer;
-
-/* A run of bytes of a text: [start, start + len).  In a list: ascending, not touching. */
-struct text_run {
-    size_t start;
-    size_t len;
-};
 
 struct token_list { /* owned by the caller; token_list_done frees */
     uint32_t *ids;
