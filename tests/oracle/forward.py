@@ -1,0 +1,251 @@
+#!/usr/bin/env python3
+"""The reference forward pass, in float64: plain, slow, whole matrices, written from the papers and docs/formats.md.
+
+    logits(model, ids)                 [T, V] at every position
+    greedy(model, ids, n)              n tokens, each the best of the rows that have a token
+
+value_path says how a bank layer's values are summed; all three are the same in real arithmetic:
+    direct   v_j = gamma E[vid_j] is made for every position, o = P v
+    gather   the rows E[vid_j] are gathered for every position, gamma is applied after the sum
+    dedup    the weights of equal value ids are summed first, then each distinct row is read once
+
+Letters: T positions, L layers, C channels, H query heads, K kv heads, D head size, V rows of the embedding.
+"""
+
+import argparse
+import json
+import sys
+
+import numpy as np
+
+from load import load
+
+# -- pieces -------------------------------------------------------------------------------------------------------
+
+
+def rms(x, weight, eps):
+    """x / sqrt(mean x^2 + eps), times the weight if there is one."""
+    y = x / np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + eps)
+    return y if weight is None else y * weight
+
+
+def sigmoid(z):
+    return 1 / (1 + np.exp(-z))
+
+
+def softmax(s):
+    e = np.exp(s - s.max(axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True)
+
+
+def rotate(model, x, positions):
+    """RoPE. x [T, heads, D]: pair i turns by position * base^(-2i/D) / divisor_i; nanochat turns the other way."""
+    i = np.arange(model.D // 2)
+    angle = positions[:, None] * (model.rope_base ** (-2 * i / model.D) / model.rope_divisors)
+    if model.arch == "nanochat":
+        angle = -angle
+    cos, sin = np.cos(angle)[:, None, :], np.sin(angle)[:, None, :]
+    y = np.empty_like(x)
+    if model.rope_pairs == "interleaved":
+        first, second = np.s_[..., 0::2], np.s_[..., 1::2]
+    else:
+        first, second = np.s_[..., : model.D // 2], np.s_[..., model.D // 2 :]
+    y[first] = x[first] * cos - x[second] * sin
+    y[second] = x[first] * sin + x[second] * cos
+    return y
+
+
+def linear(model, name, x):
+    """W x (+ b) for each row of x."""
+    y = x @ model.w(name + ".weight").T
+    return y + model.w(name + ".bias") if model.has(name + ".bias") else y
+
+
+def norm_weight(model, name):
+    """None where the family has norms without weights."""
+    return None if model.arch == "nanochat" else model.w(name)
+
+
+# -- the family differences ---------------------------------------------------------------------------------------
+
+
+def embed(model, ids):
+    """[T, C]. nanochat norms the embedding and smears: x_t += lambda sigmoid(W x_t[:24]) x_{t-1}."""
+    x = model.w("token_embd.weight")[ids]
+    if model.arch != "nanochat":
+        return x
+    x = rms(x, None, model.eps)
+    gate = sigmoid(x[1:, : model.smear_channels] @ model.w("smear_gate.weight").T)
+    smeared = x.copy()
+    smeared[1:] += model.w("smear_lambda") * gate * x[:-1]
+    return smeared
+
+
+def query_key(model, n, x, positions):
+    """q [T, H, D] and k [T, K, D] of layer n; x is the layer's normed input."""
+    blk = f"blk.{n}."
+    T = len(x)
+    q = linear(model, blk + "attn_q", x).reshape(T, model.H, model.D)
+    k = linear(model, blk + "attn_k", x).reshape(T, model.K, model.D)
+    if model.has(blk + "attn_q_norm.weight"):  # qwen3: norm with weights, then RoPE
+        q = rms(q, model.w(blk + "attn_q_norm.weight"), model.eps)
+        k = rms(k, model.w(blk + "attn_k_norm.weight"), model.eps)
+    q, k = rotate(model, q, positions), rotate(model, k, positions)
+    if model.arch == "nanochat":  # RoPE, then norm without weights, then a factor
+        q = model.qk_scale * rms(q, None, model.eps)
+        k = model.qk_scale * rms(k, None, model.eps)
+    return q, k
+
+
+def feed_forward(model, n, x):
+    blk = f"blk.{n}."
+    up = linear(model, blk + "ffn_up", x)
+    if model.arch == "nanochat":
+        return linear(model, blk + "ffn_down", np.maximum(up, 0) ** 2)
+    gate = linear(model, blk + "ffn_gate", x)
+    return linear(model, blk + "ffn_down", gate * sigmoid(gate) * up)
+
+
+# -- attention ----------------------------------------------------------------------------------------------------
+
+
+def weights(model, n, q, k, positions):
+    """Attention weights [H, T, T]: causal, within the window of layer n, query head h reading kv head h // (H/K)."""
+    k = np.repeat(k, model.H // model.K, axis=1)
+    scores = np.einsum("thd,jhd->htj", q, k) / np.sqrt(model.D)
+    back = positions[:, None] - positions[None, :]
+    seen = back >= 0
+    if model.window[n]:
+        seen &= back < model.window[n]
+    return softmax(np.where(seen, scores, -np.inf))
+
+
+def gamma(model, n):
+    name = f"blk.{n}.attn_v_bank.gamma"
+    return model.w(name)[0] if model.has(name) else 1.0
+
+
+def bank(model, n):
+    """E of layer n, [rows, K, D]; a shared one is stored with the layer that it is named after."""
+    return model.w(f"blk.{model.bank_layer[n]}.attn_v_bank.weight").reshape(-1, model.K, model.D)
+
+
+def value_ids(model, ids, positions):
+    """A token's own id, but the sink row at position 0 where the model has one."""
+    if model.sink_row is None:
+        return ids
+    return np.where(positions == 0, model.sink_row, ids)
+
+
+def values(model, n, x, vid, trail):
+    """v [T, K, D] of layer n for every source; x is the layer's normed input."""
+    source = model.value[n]
+    T = len(x)
+    heads = (T, model.K, model.D)
+    if source == "residual":
+        return linear(model, f"blk.{n}.attn_v", x).reshape(heads)
+    if source == "bank":
+        return gamma(model, n) * bank(model, n)[vid]
+    if source == "residual+bank":
+        v = linear(model, f"blk.{n}.attn_v", x).reshape(heads)
+        extra = gamma(model, n) * bank(model, n)[vid]
+        if model.gate == "sigmoid":
+            gate = sigmoid(x[:, : model.gate_channels] @ model.w(f"blk.{n}.attn_v_gate.weight").T)
+            extra = model.gate_scale * gate[:, :, None] * extra
+        return v + extra
+    # The two context-free variants that compile into a bank (METHOD: x0 Wv, V1). Not in files that tellerd reads.
+    if source == "x0":
+        return gamma(model, n) * linear(model, f"blk.{n}.attn_v", rms(trail.x0, None, model.eps)).reshape(heads)
+    if source == "v1":
+        return gamma(model, n) * trail.v0
+    raise ValueError(f"layer {n}: unknown value source {source}")
+
+
+def spread(model, v):
+    """[T, K, D] -> [T, H, D]: each kv head for the query heads that read it."""
+    return np.repeat(v, model.H // model.K, axis=1)
+
+
+def bank_sum(model, n, p, vid, value_path):
+    """gamma sum_j p_j E[vid_j] without making v: [T, H, D]."""
+    E = bank(model, n)
+    if value_path == "gather":
+        return gamma(model, n) * np.einsum("htj,jhd->thd", p, spread(model, E[vid]))
+    distinct, slot = np.unique(vid, return_inverse=True)
+    merged = np.zeros((*p.shape[:2], len(distinct)))
+    for j in range(len(vid)):
+        merged[:, :, slot[j]] += p[:, :, j]
+    return gamma(model, n) * np.einsum("htu,uhd->thd", merged, spread(model, E[distinct]))
+
+
+def attention(model, n, x, vid, positions, value_path, trail):
+    """[T, C]: what the attention of layer n adds to the residual stream."""
+    q, k = query_key(model, n, x, positions)
+    p = weights(model, n, q, k, positions)
+    if value_path == "direct" or model.value[n] != "bank":
+        v = values(model, n, x, vid, trail)
+        if n == 0:
+            trail.v0 = v
+        o = np.einsum("htj,jhd->thd", p, spread(model, v))
+    else:
+        o = bank_sum(model, n, p, vid, value_path)
+    return linear(model, f"blk.{n}.attn_output", o.reshape(len(x), model.H * model.D))
+
+
+# -- the model ----------------------------------------------------------------------------------------------------
+
+
+class Trail:
+    """What the context-free variants look back at: the embedding output x0 and layer 0's value v0."""
+
+
+def logits(model, ids, positions=None, value_path="direct"):
+    """ids [T] -> [T, V]. positions default to 0..T-1; row t sees the rows with positions up to its own."""
+    ids = np.asarray(ids)
+    positions = np.arange(len(ids)) if positions is None else np.asarray(positions)
+    vid = value_ids(model, ids, positions)
+    x = embed(model, ids)
+    trail = Trail()
+    trail.x0 = x
+    for n in range(model.L):
+        y = rms(x, norm_weight(model, f"blk.{n}.attn_norm.weight"), model.eps)
+        x = x + attention(model, n, y, vid, positions, value_path, trail)
+        y = rms(x, norm_weight(model, f"blk.{n}.ffn_norm.weight"), model.eps)
+        x = x + feed_forward(model, n, y)
+    x = rms(x, norm_weight(model, "output_norm.weight"), model.eps)
+    head = "output.weight" if model.has("output.weight") else "token_embd.weight"
+    z = x @ model.w(head).T
+    return model.softcap * np.tanh(z / model.softcap) if model.softcap else z
+
+
+def greedy(model, ids, n, value_path="direct", n_tokens=None):
+    """n tokens after ids, and the smallest lead that the best token had over the second. Padded rows never win."""
+    ids = list(ids)
+    n_tokens = n_tokens or model.n_tokens
+    out = []
+    lead = np.inf
+    for _ in range(n):
+        z = logits(model, ids + out, value_path=value_path)[-1, :n_tokens]
+        second, best = np.sort(z)[-2:]
+        lead = min(lead, best - second)
+        out.append(int(z.argmax()))
+    return out, lead
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Reference logits of a model, as JSON.")
+    parser.add_argument("model")
+    parser.add_argument("ids", type=int, nargs="+")
+    parser.add_argument("--value-path", default="direct", choices=["direct", "gather", "dedup"])
+    parser.add_argument("--greedy", type=int, metavar="N", help="print N tokens instead of logits")
+    args = parser.parse_args()
+    model = load(args.model)
+    if args.greedy:
+        print(json.dumps({"tokens": greedy(model, args.ids, args.greedy, args.value_path)[0]}))
+    else:
+        print(json.dumps({"logits": logits(model, args.ids, value_path=args.value_path).tolist()}))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
