@@ -39,17 +39,20 @@ def softmax(s):
 
 
 def rotate(model, x, positions):
-    """RoPE. x [T, heads, D]: pair i turns by position * base^(-2i/D) / divisor_i; nanochat turns the other way."""
-    i = np.arange(model.D // 2)
-    angle = positions[:, None] * (model.rope_base ** (-2 * i / model.D) / model.rope_divisors)
+    """RoPE. x [T, heads, D]: pair i of the first R numbers turns by position * base^(-2i/R) / divisor_i.
+
+    R is D unless the file says less. nanochat turns the other way.
+    """
+    R = model.rope_dims
+    angle = positions[:, None] * (model.rope_base ** (-np.arange(0, R, 2) / R) / model.rope_divisors)
     if model.arch == "nanochat":
         angle = -angle
     cos, sin = np.cos(angle)[:, None, :], np.sin(angle)[:, None, :]
-    y = np.empty_like(x)
     if model.rope_pairs == "interleaved":
-        first, second = np.s_[..., 0::2], np.s_[..., 1::2]
+        first, second = np.s_[..., 0:R:2], np.s_[..., 1:R:2]
     else:
-        first, second = np.s_[..., : model.D // 2], np.s_[..., model.D // 2 :]
+        first, second = np.s_[..., : R // 2], np.s_[..., R // 2 : R]
+    y = x.copy()
     y[first] = x[first] * cos - x[second] * sin
     y[second] = x[first] * sin + x[second] * cos
     return y

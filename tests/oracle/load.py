@@ -46,13 +46,15 @@ def load_gguf(path):
     C, H = get("embedding_length"), get("attention.head_count")
     L = get("block_count")
     D = get("attention.key_length", C // H)
-    divisors = w("rope_freqs.weight") if "rope_freqs.weight" in file.tensors else np.ones(D // 2)
+    rope_dims = get("rope.dimension_count", D)
+    divisors = w("rope_freqs.weight") if "rope_freqs.weight" in file.tensors else np.ones(rope_dims // 2)
     linear = get("rope.scaling.factor", 1.0) if get("rope.scaling.type") == "linear" else 1.0
     return SimpleNamespace(
         arch=arch, L=L, C=C, H=H, K=get("attention.head_count_kv", H), D=D,
         V=file.tensors["token_embd.weight"].shape[0], n_tokens=len(file.meta["tokenizer.ggml.tokens"]),
         eps=get("attention.layer_norm_rms_epsilon"),
-        rope_base=get("rope.freq_base", 10000.0), rope_divisors=divisors * linear, rope_pairs="interleaved" if arch == "llama" else "halves",
+        rope_base=get("rope.freq_base", 10000.0), rope_dims=rope_dims, rope_divisors=divisors * linear,
+        rope_pairs="interleaved" if arch == "llama" else "halves",
         window=windows(L, get("attention.sliding_window"), get("attention.sliding_window_pattern")),
         qk_scale=get("attention.qk_scale", 1.0), softcap=get("final_logit_softcapping"), smear_channels=get("smear.channels"),
         value=get("attention.value_source", ["residual"] * L), bank_layer=get("value_bank.source_layer", list(range(L))),
@@ -99,7 +101,7 @@ def load_hf(folder):
         L=L, C=C, H=H, K=config.get("num_key_value_heads", H), D=D,
         V=tensors["token_embd.weight"].shape[0], n_tokens=hf_token_count(folder),
         eps=config["rms_norm_eps"],
-        rope_base=base, rope_divisors=hf_rope_divisors(config.get("rope_scaling"), base, D), rope_pairs="halves",
+        rope_base=base, rope_dims=D, rope_divisors=hf_rope_divisors(config.get("rope_scaling"), base, D), rope_pairs="halves",
         window=windows(L, width, config.get("sliding_window_pattern")),
         qk_scale=config.get("qk_scale", 1.0), softcap=config.get("final_logit_softcapping"),
         smear_channels=config.get("smear_channels"),

@@ -1,7 +1,7 @@
 """GGUF v3 files: read and write.
 
-Metadata is a dict from key to (type, value) when written and to the plain value when read. Make the pairs with u32(),
-f32(), boolean(), string(), array(). Tensors have their shape outermost first here (rows, columns), as NumPy has it;
+Metadata is a dict from key to (type, value) when written; read() gives that as .typed, and the plain values as .meta. Make
+the pairs with u32(), f32(), boolean(), string(), array(). Tensors have their shape outermost first here (rows, columns), as NumPy has it;
 the file lists it the other way round.
 
     write(path, {"general.architecture": string("llama"), ...}, [("token_embd.weight", "Q8_0", weights), ...])
@@ -23,9 +23,8 @@ SCALARS = {
     "u8": (0, "B"), "i8": (1, "b"), "u16": (2, "H"), "i16": (3, "h"), "u32": (4, "I"), "i32": (5, "i"), "f32": (6, "f"),
     "bool": (7, "?"), "u64": (10, "Q"), "i64": (11, "q"), "f64": (12, "d"),
 }
-SCALAR_NAMES = {number: name for name, (number, _) in SCALARS.items()}
-STRING = 8
-ARRAY = 9
+KINDS = {name: number for name, (number, _) in SCALARS.items()} | {"string": 8, "array": 9}
+KIND_NAMES = {number: name for name, number in KINDS.items()}
 
 
 def u32(value):
@@ -66,16 +65,14 @@ def pack_items(item_type, values):
 def pack_value(kind, value):
     if kind == "array":
         item_type, values = value
-        number = STRING if item_type == "string" else SCALARS[item_type][0]
-        return struct.pack("<IIQ", ARRAY, number, len(values)) + pack_items(item_type, values)
-    number = STRING if kind == "string" else SCALARS[kind][0]
-    return struct.pack("<I", number) + pack_items(kind, [value])
+        return struct.pack("<IIQ", KINDS["array"], KINDS[item_type], len(values)) + pack_items(item_type, values)
+    return struct.pack("<I", KINDS[kind]) + pack_items(kind, [value])
 
 
 def encoded(type_name, values):
     """The bytes of a tensor; an array of uint8 is taken as already encoded rows."""
     values = np.asarray(values)
-    if values.dtype == np.uint8 and type_name not in ("U8",):
+    if values.dtype == np.uint8:
         block, size = quant.TYPES[type_name][1:]
         shape = (*values.shape[:-1], values.shape[-1] // size * block)
         return shape, np.ascontiguousarray(values)
@@ -133,16 +130,19 @@ class Cursor:
     def string(self):
         return bytes(self.take(self.scalar("Q"))).decode("utf-8", "surrogateescape")
 
-    def value(self, number):
-        if number == STRING:
-            return self.string()
-        if number == ARRAY:
-            item, count = self.scalar("I"), self.scalar("Q")
-            if item in (STRING, ARRAY):
-                return [self.value(item) for _ in range(count)]
-            letter = SCALARS[SCALAR_NAMES[item]][1]
-            return list(struct.unpack(f"<{count}{letter}", self.take(count * struct.calcsize("<" + letter))))
-        return self.scalar(SCALARS[SCALAR_NAMES[number]][1])
+    def items(self, kind, count):
+        if kind == "string":
+            return [self.string() for _ in range(count)]
+        form = f"<{count}{SCALARS[kind][1]}"
+        return list(struct.unpack(form, self.take(struct.calcsize(form))))
+
+    def typed_value(self):
+        """(type, value) as write() takes it. Arrays of arrays are not supported."""
+        kind = KIND_NAMES[self.scalar("I")]
+        if kind != "array":
+            return kind, self.items(kind, 1)[0]
+        item_kind = KIND_NAMES[self.scalar("I")]
+        return kind, (item_kind, self.items(item_kind, self.scalar("Q")))
 
 
 class Tensor:
@@ -156,17 +156,18 @@ class Tensor:
 
 
 def read(path):
-    """A namespace with .meta (key -> value), .tensors (name -> Tensor), .version, .alignment."""
+    """A namespace with .meta (key -> value), .typed (key -> (type, value)), .tensors (name -> Tensor), .version, .alignment."""
     data = np.memmap(path, np.uint8, "r")
     cursor = Cursor(data)
     if bytes(cursor.take(4)) != MAGIC:
         raise ValueError(f"{path}: not a GGUF file")
     version = cursor.scalar("I")
     n_tensors, n_meta = cursor.scalar("Q"), cursor.scalar("Q")
-    meta = {}
+    typed = {}
     for _ in range(n_meta):
         key = cursor.string()
-        meta[key] = cursor.value(cursor.scalar("I"))
+        typed[key] = cursor.typed_value()
+    meta = {key: value[1] if kind == "array" else value for key, (kind, value) in typed.items()}
     infos = []
     for _ in range(n_tensors):
         name = cursor.string()
@@ -181,4 +182,4 @@ def read(path):
         size = int(np.prod(raw_shape))
         raw = data[start + offset : start + offset + size].reshape(raw_shape)
         tensors[name] = Tensor(name, shape, type_name, raw)
-    return SimpleNamespace(meta=meta, tensors=tensors, version=version, alignment=alignment)
+    return SimpleNamespace(meta=meta, typed=typed, tensors=tensors, version=version, alignment=alignment)

@@ -18,6 +18,7 @@ DEFAULTS = {
     "model_type": None,         # of the twin's config.json; default: arch
     "vocab": "gpt-2",
     "rope_base": 10000.0,
+    "rope_dims": None,          # how many of a head's numbers turn; default: D
     "rope_scaling": None,       # None, ("linear", factor) or ("llama3", factor, low, high, original context)
     "eps": 1e-5,
     "context": 512,
@@ -54,6 +55,8 @@ TABLE = [
     ("qwen3", "qwen3", {"C": 128, "H": 4, "K": 2, "D": 64, "rope_base": 1000000.0, "qk_norm": True, "tied": True, "eps": 1e-6,
                         "type": "BF16", "hf": "BF16", "vocab": "qwen2"}),
     ("nanochat", "nanochat", NANOCHAT | {"window": 13, "pattern": "SSSL", "hf": "F32"}),
+    ("rope-part", "llama", {"L": 2, "D": 64, "H": 2, "K": 1, "rope_dims": 32}),
+    ("rope-part-qwen2", "qwen2", {"L": 2, "D": 64, "H": 2, "K": 1, "rope_dims": 48, "bias": True, "vocab": "qwen2"}),
     ("head128", "llama", {"L": 2, "C": 256, "H": 2, "K": 1, "D": 128}),
     # Value sources.
     ("bank-third", "llama", {"L": 6, "value": "rrrrbb", "gammas": [2.5, 12.0], "hf": "F32"}),
@@ -107,6 +110,7 @@ def make_spec(name, arch, differences):
     spec.value = spec.value or "r" * spec.L
     spec.embed_type = spec.embed_type or spec.type
     spec.bank_type = spec.bank_type or spec.type
+    spec.rope_dims = spec.rope_dims or spec.D
     spec.model_type = spec.model_type or spec.arch
     spec.source_layer = spec.source_layer or list(range(spec.L))
     return spec

@@ -45,6 +45,7 @@ def make(spec):
         add(name, (rows, columns), gain / np.sqrt(columns), type_name=type_name or spec.type)
 
     C, D, H, K, F = spec.C, spec.D, spec.H, spec.K, spec.F
+    louder = 2.0 if spec.tied else 1.0  # else a tied head answers with the token it was given
     has_norms = spec.arch != "nanochat"
     # Heads of deviation about 3 in the logits: the best token then leads the second by about 1 on average.
     matrix("token_embd.weight", spec.rows, C, 3.0, spec.embed_type)
@@ -64,11 +65,11 @@ def make(spec):
         matrix(blk + "attn_k.weight", K * D, C, 1.4)
         if spec.value[n] in "r+x":
             matrix(blk + "attn_v.weight", K * D, C)
-        matrix(blk + "attn_output.weight", C, H * D)
+        matrix(blk + "attn_output.weight", C, H * D, louder)
         matrix(blk + "ffn_up.weight", F, C)
         if spec.arch != "nanochat":
             matrix(blk + "ffn_gate.weight", F, C)
-        matrix(blk + "ffn_down.weight", C, F, 1.2)
+        matrix(blk + "ffn_down.weight", C, F, 1.2 * louder)
         if spec.bias:
             for part, width in (("q", H * D), ("k", K * D), ("v", K * D)):
                 if blk + f"attn_{part}.weight" in weights:

@@ -49,7 +49,7 @@ def gguf_meta(spec, vocab):
         a + "attention.head_count_kv": u32(spec.K),
         a + "attention.layer_norm_rms_epsilon": f32(spec.eps),
         a + "rope.freq_base": f32(spec.rope_base),
-        a + "rope.dimension_count": u32(spec.D),
+        a + "rope.dimension_count": u32(spec.rope_dims),
         a + "vocab_size": u32(len(vocab.tokens)),
     }
     if spec.D * spec.H != spec.C:
