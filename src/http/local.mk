@@ -6,3 +6,10 @@ libllhttp_local_a_CPPFLAGS = $(AM_CPPFLAGS) $(LLHTTP_SRC_CPPFLAGS)
 libllhttp_local_a_CFLAGS = $(LLHTTP_CFLAGS) -w
 TELLERD_LIBS += libllhttp-local.a
 endif
+
+libtellerd_a_SOURCES += \
+	src/http/request_parser.c include/tellerd/http/request.h \
+	src/http/conn.c src/http/http_priv.h \
+	src/http/response_writer.c include/tellerd/http/exchange.h \
+	src/http/cors.c \
+	src/http/server.c include/tellerd/http/server.h
