@@ -7,7 +7,7 @@ SH_LOG_DRIVER = $(LOG_DRIVER)
 PY_LOG_DRIVER = $(LOG_DRIVER)
 PYTHON_TESTS = $${TELLERD_PYTHON:-python3}
 
-UNIT_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+UNIT_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) -I$(top_srcdir)/tests
 UNIT_LIBS = $(TELLERD_LIBS) $(CHECK_LIBS)
 # programs of test cases, of fuzz targets
 unit_programs =
