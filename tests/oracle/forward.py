@@ -221,17 +221,20 @@ def logits(model, ids, positions=None, value_path="direct"):
     return model.softcap * np.tanh(z / model.softcap) if model.softcap else z
 
 
-def greedy(model, ids, n, value_path="direct", n_tokens=None):
-    """n tokens after ids, and the smallest lead that the best token had over the second. Padded rows never win."""
-    ids = list(ids)
-    n_tokens = n_tokens or model.n_tokens
+def greedy(model, ids, n, value_path="direct", stop_below=None):
+    """n tokens after ids, and the smallest lead that the best token had over the second. Padded rows never win.
+
+    Stops early at a lead below stop_below.
+    """
     out = []
     lead = np.inf
     for _ in range(n):
-        z = logits(model, ids + out, value_path=value_path)[-1, :n_tokens]
+        z = logits(model, list(ids) + out, value_path=value_path)[-1, : model.n_tokens]
         second, best = np.sort(z)[-2:]
         lead = min(lead, best - second)
         out.append(int(z.argmax()))
+        if stop_below and lead < stop_below:
+            break
     return out, lead
 
 
