@@ -91,6 +91,14 @@ enum status error_param(struct error *err, enum status status, const char *param
 /* Puts "prefix: " in front of the text of *err (when not NULL), keeping status and param. */
 void error_prefix(struct error *err, const char *format, ...) PRINTF_LIKE(2, 3);
 
+/* Runs a call that returns enum status; returns its failure from the calling function. */
+#define TRY(call)                        \
+    do {                                 \
+        enum status try_status = (call); \
+        if (try_status != STATUS_OK)     \
+            return try_status;           \
+    } while (0)
+
 /* Contract check that stays in release builds: logs file, line and condition, then aborts.  Never
  * on outside input. */
 #define REQUIRE(condition) ((condition) ? (void)0 : require_failed(__FILE__, __LINE__, #condition))
