@@ -59,6 +59,13 @@ struct vocab_source {
     uint32_t n_extra_eog;
     uint32_t extra_eog[16]; /* further end-of-generation ids (generation_config's list) */
     bool add_bos, add_eos, add_space_prefix;
+    /* Hugging Face's Metaspace: no prefix where the text begins with a space / only at the start of
+     * the whole text rather than after each control token.  Both false: as SentencePiece and the
+     * Prepend normaliser do. */
+    bool prefix_not_before_space, prefix_at_start_only;
+    /* BPE: a pre-token that is a token as a whole is that token, whatever the merges say
+     * (tokenizer.json's model.ignore_merges; GGUF: pre "llama-bpe" and "nanochat"). */
+    bool ignore_merges;
     bool nfc; /* NFC normaliser (Qwen2) */
 };
 
