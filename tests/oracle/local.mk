@@ -1,1 +1,6 @@
 # comparisons with independent oracles
+
+# what the loader reads of a model, as JSON
+check_PROGRAMS += tests/oracle/model_info
+tests_oracle_model_info_SOURCES = tests/oracle/model_info.c
+tests_oracle_model_info_LDADD = $(TELLERD_LIBS)
