@@ -1,1 +1,7 @@
 # layer engine: cache, scheduler, the one engine thread
+libtellerd_a_SOURCES += \
+	src/engine/request.c include/tellerd/engine/request.h \
+	src/engine/kv_pool.c include/tellerd/engine/kv_pool.h \
+	src/engine/prefix_cache.c include/tellerd/engine/prefix_cache.h \
+	src/engine/sequence.c include/tellerd/engine/sequence.h \
+	src/engine/scheduler.c include/tellerd/engine/scheduler.h
