@@ -21,9 +21,9 @@ void metrics_free(struct metrics *metrics);
 
 /*
  * Create one series.  labels: text such as `model="x",reason="stop"` built by metrics_labels, or ""
- * for none; copied.  Series of one name must agree in help and kind and be created one after the
- * other.  Native counters end in _total.  Return a handle owned by the registry.  Start only, one
- * thread.
+ * for none; copied.  Series of one name must agree in help and kind; they are written together,
+ * whatever was created between them.  Counters end in _total.  Return a handle owned by the
+ * registry.  Start only, one thread.
  */
 struct metric *metrics_counter(struct metrics *m, const char *name, const char *help,
                                const char *labels);
@@ -40,8 +40,8 @@ struct metric *metrics_callback(struct metrics *m, const char *name, const char 
 struct metric *metrics_alias(struct metrics *m, struct metric *of, const char *name,
                              const char *labels);
 
-/* Appends key="value" to labels[size], the value escaped as the format demands, with a comma
- * between.  Returns labels. */
+/* Appends key="value" to labels[size], the value escaped as the format demands (and cut when it
+ * does not fit), with a comma between.  Returns labels. */
 const char *metrics_label(char *labels, size_t size, const char *key, const char *value);
 
 void metric_add(struct metric *metric, double amount); /* counter, gauge; NULL is ignored */

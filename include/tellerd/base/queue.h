@@ -24,14 +24,14 @@ void queue_free(struct queue *queue, void (*free_message)(struct queue_node *));
 /* Takes the message; false (and the caller keeps it) when the queue is full or closed.  Any thread.
  */
 bool queue_push(struct queue *queue, struct queue_node *message);
-/* Takes a whole list (linked by next, in order) under one lock and one wake-up. Ignores the bound.
- * Any thread. */
+/* Takes a whole list (linked by next, in order) under one lock and one wake-up.  Ignores the bound,
+ * and takes the list also when closed (final events).  Any thread. */
 void queue_push_list(struct queue *queue, struct queue_node *first);
 /* All messages now queued, oldest first, as a list; NULL when none.  Consumer thread; never waits.
  */
 struct queue_node *queue_drain(struct queue *queue);
 /* As queue_drain, but waits up to timeout_ns (UINT64_MAX: for ever) for the first.  NULL after the
- * time or when closed. */
+ * time, or when closed and empty. */
 struct queue_node *queue_wait(struct queue *queue, uint64_t timeout_ns);
 /* Refuses further messages and wakes the waiter. */
 void queue_close(struct queue *queue);

@@ -78,7 +78,8 @@ const char *status_text(enum status status);
 
 /*
  * Fills *err (when not NULL) with status and the formatted text, cut at a UTF-8 border, control
- * characters replaced; clears param.  Returns status, so that `return error_set(err, STATUS_X,
+ * characters replaced; clears param and numbers.  The arguments may point into *err.  Returns
+ * status, so that `return error_set(err, STATUS_X,
  * "...")` reads well.  Any thread.
  */
 enum status error_set(struct error *err, enum status status, const char *format, ...)
