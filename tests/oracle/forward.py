@@ -9,16 +9,22 @@ value_path says how a bank layer's values are summed; all three are the same in 
     gather   the rows E[vid_j] are gathered for every position, gamma is applied after the sum
     dedup    the weights of equal value ids are summed first, then each distinct row is read once
 
+cache names the types (F32, BF16, F16, Q8_0) that keys and cached values are rounded to, as the key-value cache does; None: not at all.
+
 Letters: T positions, L layers, C channels, H query heads, K kv heads, D head size, V rows of the embedding.
 """
 
 import argparse
 import json
+import os
 import sys
 
-import numpy as np
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # small products: threads only wait for each other
+import numpy as np  # noqa: E402
 
-from load import load
+from load import load  # noqa: E402
+
+from lib import quant  # noqa: E402  (load.py puts tools/ on the path)
 
 # -- pieces -------------------------------------------------------------------------------------------------------
 
@@ -181,14 +187,21 @@ def bank_sum(model, n, p, vid, value_path):
     return gamma(model, n) * np.einsum("htu,uhd->thd", merged, spread(model, E[distinct]))
 
 
-def attention(model, n, x, vid, positions, value_path, trail):
+def cached(x, type_name):
+    """x as the cache gives it back."""
+    return quant.dequantise(type_name, quant.quantise(type_name, x)) if type_name else x
+
+
+def attention(model, n, x, vid, positions, value_path, cache, trail):
     """[T, C]: what the attention of layer n adds to the residual stream."""
     q, k = query_key(model, n, x, positions)
-    p = weights(model, n, q, k, positions)
+    p = weights(model, n, q, cached(k, cache[0]), positions)
     if value_path == "direct" or model.value[n] != "bank":
         v = values(model, n, x, vid, trail)
         if n == 0:
             trail.v0 = v
+        if model.value[n].startswith("residual"):
+            v = cached(v, cache[1])
         o = np.einsum("htj,jhd->thd", p, spread(model, v))
     else:
         o = bank_sum(model, n, p, vid, value_path)
@@ -202,7 +215,7 @@ class Trail:
     """What the context-free variants look back at: the embedding output x0 and layer 0's value v0."""
 
 
-def logits(model, ids, positions=None, value_path="direct"):
+def logits(model, ids, positions=None, value_path="direct", cache=(None, None)):
     """ids [T] -> [T, V]. positions default to 0..T-1; row t sees the rows with positions up to its own."""
     ids = np.asarray(ids)
     positions = np.arange(len(ids)) if positions is None else np.asarray(positions)
@@ -212,7 +225,7 @@ def logits(model, ids, positions=None, value_path="direct"):
     trail.x0 = x
     for n in range(model.L):
         y = rms(x, norm_weight(model, f"blk.{n}.attn_norm.weight"), model.eps)
-        x = x + attention(model, n, y, vid, positions, value_path, trail)
+        x = x + attention(model, n, y, vid, positions, value_path, cache, trail)
         y = rms(x, norm_weight(model, f"blk.{n}.ffn_norm.weight"), model.eps)
         x = x + feed_forward(model, n, y)
     x = rms(x, norm_weight(model, "output_norm.weight"), model.eps)

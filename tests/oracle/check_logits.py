@@ -1,0 +1,207 @@
+#!/usr/bin/env python3
+"""Compares the C program with the float64 oracle: logits of every tiny model and weight type, cache types, value paths,
+greedy tokens, compiled banks, and SmolLM2 where it is in the cache folder.
+
+    tests/oracle/check_logits.py --cli BUILD/tests/oracle/logits_cli [--only NAME]... [--no-smollm2] [--threads N]
+
+Needs nothing else; the models are made in a temporary folder. Prints a line a comparison: the greatest difference, where it
+was, and what was allowed. The exit code is 0 when all agree.
+
+The program reads a line "id id id ..." a prompt and answers a line {"logits": [[V numbers] a position]}, or with --greedy N
+{"tokens": [...]}; see tests/oracle/README.md.
+
+What is allowed, in parts of the greatest logit (about 12 in the tiny models, 36 in SmolLM2):
+    1.5e-5  exact weights (a block type is exact once decoded) and an F32 cache. Only single-precision rounding is left: the
+            same pass in float32 NumPy differs by 0.3e-5 at most, and twice that is met for another order of summing. A wrong
+            pair, scale, window edge or eps gives 1e-3 and more.
+A rounded cache is compared with the oracle that rounds the same way. A key near the middle of two representable numbers may
+go the other way there, so the test is on the root of the mean square: the difference may be 0.4 of what the rounding itself
+changes (float32 NumPy: 0.22 at most; a wrong rounding, a wrong group or none at all: about 1 and more).
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parents[1] / "tools")]
+
+import forward  # noqa: E402  (sets the threads of NumPy's products)
+import numpy as np  # noqa: E402
+import compile_bank  # noqa: E402
+import fetch_model  # noqa: E402
+import make_models  # noqa: E402
+from lib import tiny_specs  # noqa: E402
+from load import load  # noqa: E402
+
+EXACT = 1.5e-5
+ROUNDED = 0.4
+LENGTHS = [1, 2, 33, 61]
+CACHES = [("bf16", "bf16"), ("f16", "f16"), ("int8", "bf16"), ("int8", "int8")]
+BANK_TYPES = [("bf16", "BF16"), ("int8", "Q8_0")]
+CACHE_TYPES = {"bf16": "BF16", "f16": "F16", "int8": "Q8_0"}
+SMOLLM2_IDS = [1, 4093, 198, 1780, 314, 260, 3575, 282, 4649, 47, 2, 198, 1, 520, 9531, 198, 504, 3575, 282, 4649, 314]
+
+
+def prompts(n_tokens):
+    """Ids that repeat, so that equal value ids meet; the last one is longer than windows and blocks."""
+    rng = np.random.Generator(np.random.PCG64(7))
+    return [rng.choice(rng.integers(0, n_tokens, length // 3 + 1), length).tolist() for length in LENGTHS]
+
+
+def run_cli(cli, model, lines, options):
+    command = [str(cli), str(model), *options]
+    text = "".join(" ".join(map(str, ids)) + "\n" for ids in lines)
+    done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=300)
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(command)}: exit code {done.returncode}: {done.stderr.strip()[-300:]}")
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    if len(answers) != len(lines):
+        raise RuntimeError(f"{' '.join(command)}: {len(answers)} answers to {len(lines)} prompts")
+    return answers
+
+
+class Checker:
+    """Runs comparisons, prints them, remembers whether all agreed."""
+
+    def __init__(self, cli, threads):
+        self.cli = cli
+        self.base = ["--threads", str(threads)]
+        self.failed = 0
+        self.count = 0
+
+    def report(self, label, agrees, detail):
+        self.count += 1
+        self.failed += not agrees
+        print(f"{'ok' if agrees else 'NOT OK'} {label:44} {detail}", flush=True)
+
+    def attempt(self, label, path, lines, options):
+        try:
+            return run_cli(self.cli, path, lines, self.base + options)
+        except (RuntimeError, subprocess.TimeoutExpired, json.JSONDecodeError) as e:
+            self.report(label, False, str(e))
+            return None
+
+    def logits(self, label, path, lines, options, expected, allowed):
+        """expected: [T, V] arrays, one a prompt."""
+        answers = self.attempt(label, path, lines, options)
+        if answers is None:
+            return
+        worst, where, scale = 0.0, "", max(np.abs(z).max() for z in expected)
+        for i, (answer, z) in enumerate(zip(answers, expected)):
+            got = np.array(answer["logits"])
+            if got.shape != z.shape:
+                self.report(label, False, f"prompt {i}: shape {got.shape}, expected {z.shape}")
+                return
+            error = np.where(np.isfinite(got), np.abs(got - z), np.inf)
+            at = np.unravel_index(error.argmax(), error.shape)
+            if error[at] >= worst:
+                worst, where = error[at], f"prompt {i} position {at[0]} id {at[1]}"
+        self.report(label, worst <= allowed * scale, f"{worst:.1e} of {allowed * scale:.1e} at {where}")
+
+    def rounding(self, label, path, lines, options, expected, unrounded):
+        """expected with, unrounded without the rounding that the options ask for."""
+        answers = self.attempt(label, path, lines, options)
+        if answers is None:
+            return
+        error = [np.array(answer["logits"]) - z for answer, z in zip(answers, expected)]
+        effect = [z - y for z, y in zip(expected, unrounded)]
+        share = np.sqrt(sum(np.sum(e * e) for e in error) / sum(np.sum(e * e) for e in effect))
+        self.report(label, share <= ROUNDED, f"{share:.2f} of {ROUNDED} of the rounding's effect")
+
+    def greedy(self, label, path, golden):
+        prompts = golden["prompts"]
+        n = len(prompts[0]["greedy"])
+        answers = self.attempt(label, path, [p["ids"] for p in prompts], f32_cache() + ["--greedy", str(n)])
+        if answers is not None:
+            bad = [i for i, (a, p) in enumerate(zip(answers, prompts)) if a["tokens"] != p["greedy"]]
+            self.report(label, not bad, f"prompts {bad} differ" if bad else f"{n} tokens, {len(prompts)} prompts")
+
+
+def f32_cache():
+    return ["--kv-type-k", "f32", "--kv-type-v", "f32"]
+
+
+def has_bank(model):
+    return "bank" in model.value
+
+
+def check_model(checker, name, paths, source=None):
+    """Every form of one model; source computes what a compiled bank must give."""
+    model = load(source or paths[0])
+    lines = prompts(model.n_tokens)
+    expected = [forward.logits(model, ids) for ids in lines]
+    for path in paths:
+        form = "hf" if path.is_dir() else "gguf"
+        checker.logits(f"{name} {form}", path, lines, f32_cache(), expected, EXACT)
+    if has_bank(load(paths[0])):
+        for value_path in ("gather", "dedup"):
+            options = f32_cache() + ["--value-path", value_path, "--chunk", "16"]
+            checker.logits(f"{name} {value_path}, chunks of 16", paths[0], lines, options, expected, EXACT)
+
+
+def check_caches(checker, name, path):
+    """Rounded keys and values; the long prompts show it."""
+    model = load(path)
+    lines = prompts(model.n_tokens)[-2:]
+    unrounded = [forward.logits(model, ids) for ids in lines]
+    for k, v in CACHES:
+        expected = [forward.logits(model, ids, cache=(CACHE_TYPES[k], CACHE_TYPES[v])) for ids in lines]
+        checker.rounding(f"{name} cache {k}/{v}", path, lines, ["--kv-type-k", k, "--kv-type-v", v], expected, unrounded)
+
+
+def check_bank_types(checker, name, path):
+    """A bank that is stored in another type than the file's: exact once that is taken into account."""
+    model = load(path)
+    lines = prompts(model.n_tokens)
+    file_weight = model.w
+    for option, type_name in BANK_TYPES:
+        model.w = lambda n, t=type_name: forward.cached(file_weight(n), t) if n.endswith("v_bank.weight") else file_weight(n)
+        expected = [forward.logits(model, ids) for ids in lines]
+        checker.logits(f"{name} bank {option}", path, lines, f32_cache() + ["--bank-type", option], expected, EXACT)
+
+
+def check_smollm2(checker):
+    path = fetch_model.cache_folder() / fetch_model.MODELS["smollm2"]["file"]
+    if not fetch_model.is_cached(fetch_model.MODELS["smollm2"]):
+        print("skipped smollm2: not in the cache (tools/fetch-model smollm2 gets it)")
+        return
+    expected = [forward.logits(load(path), SMOLLM2_IDS)]
+    checker.logits("smollm2 Q4_1", path, [SMOLLM2_IDS], f32_cache(), expected, EXACT)
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Compares the C program's logits with the float64 oracle.")
+    parser.add_argument("--cli", required=True, type=Path, help="the built tests/oracle/logits_cli")
+    parser.add_argument("--only", metavar="NAME", action="append", help="only these models")
+    parser.add_argument("--no-smollm2", action="store_true")
+    parser.add_argument("--threads", type=int, default=1)
+    args = parser.parse_args()
+    checker = Checker(args.cli.resolve(), args.threads)
+    wanted = args.only or [*tiny_specs.specs(), *tiny_specs.sources(), "smollm2"]
+    with tempfile.TemporaryDirectory() as folder:
+        for name in wanted:
+            if name in tiny_specs.specs():
+                paths = make_models.write_model(folder, tiny_specs.specs()[name])
+                check_model(checker, name, paths)
+                if name in ("llama", "bank-mixed", "nanochat-gated"):
+                    check_caches(checker, name, paths[0])
+                if name in ("bank-third", "bank-plus"):
+                    check_bank_types(checker, name, paths[0])
+            elif name in tiny_specs.sources():
+                source, path = compile_bank.write_pair(folder, tiny_specs.sources()[name])
+                check_model(checker, name + " compiled", [path], source)
+            golden = HERE.parent / "golden" / f"{name}.json"
+            if golden.exists():
+                checker.greedy(f"{name} greedy", Path(folder) / f"{name}.gguf", json.loads(golden.read_text()))
+    if "smollm2" in wanted and not args.no_smollm2:
+        check_smollm2(checker)
+    print(f"{checker.count - checker.failed} of {checker.count} comparisons agree")
+    return 1 if checker.failed or not checker.count else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
