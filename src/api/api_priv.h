@@ -1,7 +1,8 @@
 #ifndef TELLERD_API_PRIV_H
 #define TELLERD_API_PRIV_H
 
-/* Inside layer api: the api's state, a generation (one chat or completion request) and its choices.  Loop thread only. */
+/* Inside layer api: the api's state, a generation (one chat or completion request) and its choices.
+ * Loop thread only. */
 
 #include "generate_request.h"
 #include "tellerd/api/api.h"
@@ -10,7 +11,8 @@
 #include "text_stream.h"
 
 enum {
-    INLINE_TEXT_BYTES = 8192,      /* prompts up to this are rendered and tokenized on the loop, longer ones in the pool */
+    INLINE_TEXT_BYTES = 8192, /* prompts up to this are rendered and tokenized on the loop, longer
+                                 ones in the pool */
     MAX_RESPONSE_BYTES = 64 << 20, /* of one whole (not streamed) response */
     MAX_CHUNK_BYTES = 4 << 20,     /* of the events of one choice in one turn */
     MODEL_NAME_MAX = 256,
@@ -62,16 +64,17 @@ struct pending_entry {
 struct choice {
     uint32_t index; /* in the response */
     struct text_stream text;
-    struct buf content;  /* chat and completion text, not streamed; streamed: the delta of this turn */
+    struct buf
+        content; /* chat and completion text, not streamed; streamed: the delta of this turn */
     struct pending_entry *pending;
     size_t n_pending, cap_pending;
-    size_t n_chars;      /* characters pushed so far */
+    size_t n_chars;       /* characters pushed so far */
     struct buf token_ids; /* return_token_ids: "1,2,3" of this response or turn */
-    uint32_t n_tokens;   /* completion tokens, the counted ones */
+    uint32_t n_tokens;    /* completion tokens, the counted ones */
     enum finish_reason finish;
-    bool finished;       /* its text is over, whatever the engine still sends */
+    bool finished; /* its text is over, whatever the engine still sends */
     bool role_sent;
-    bool touched;        /* has something to send this turn */
+    bool touched; /* has something to send this turn */
     bool first_piece_seen;
 };
 
@@ -80,8 +83,8 @@ struct prompt_state { /* one prompt = one engine request */
     uint64_t request_id; /* 0 when not submitted or done */
     uint32_t index;
     struct token_list ids;
-    uint32_t n_tokens;   /* kept for usage when ids went to the engine */
-    uint32_t *kept_ids;  /* echo, return_token_ids, prompt_logprobs */
+    uint32_t n_tokens;  /* kept for usage when ids went to the engine */
+    uint32_t *kept_ids; /* echo, return_token_ids, prompt_logprobs */
     uint32_t n_cached;
     struct sampled *logprobs; /* [n_tokens], of the prompt */
     uint32_t n_logprobs;      /* received */
@@ -106,8 +109,8 @@ struct generation {
     uint32_t n_prompts, n_live; /* engine requests that are not done */
     struct choice *choices;     /* [n_prompts * n] */
     uint32_t n_choices, n_finished;
-    struct error error;         /* of preparing (from the pool) or of the engine */
-    bool failed;                /* an engine error ended it */
+    struct error error; /* of preparing (from the pool) or of the engine */
+    bool failed;        /* an engine error ended it */
     bool headers_sent;
     bool touched;
     struct generation *next_touched;
@@ -118,21 +121,26 @@ void api_on_done(void *ctx, struct exchange *ex, int http_status, uint64_t bytes
 /* A 503 with the reason unless a request can be taken now. */
 bool api_require_model(struct api *api, struct exchange *ex);
 void api_respond_json(struct exchange *ex, int http_status, const struct buf *body);
-void api_respond_error(struct exchange *ex, enum status status, const char *param, const char *text);
+void api_respond_error(struct exchange *ex, enum status status, const char *param,
+                       const char *text);
 
 /* auth.c: tenant of the request's key; UNAUTHORIZED when keys are set and none matches. */
-enum status auth_check(const struct api *api, const struct http_request *request, uint32_t *ret_tenant, struct error *err);
+enum status auth_check(const struct api *api, const struct http_request *request,
+                       uint32_t *ret_tenant, struct error *err);
 
 /* generate.c */
 void generate_chat(struct api *api, struct exchange *ex);
 void generate_completion(struct api *api, struct exchange *ex);
 void generation_abort(struct generation *generation, const struct error *err);
-void generation_event(struct generation *generation, struct prompt_state *prompt, const struct engine_event *event);
-/* After a turn's events: sends what choices have to send, ends what is over. May free the generation. */
+void generation_event(struct generation *generation, struct prompt_state *prompt,
+                      const struct engine_event *event);
+/* After a turn's events: sends what choices have to send, ends what is over. May free the
+ * generation. */
 void generation_flush(struct generation *generation);
 void generation_tick(struct generation *generation, uint64_t now_ns);
 
-/* prompt.c: renders and tokenizes all prompts of a generation; any thread, touches only the generation. */
+/* prompt.c: renders and tokenizes all prompts of a generation; any thread, touches only the
+ * generation. */
 enum status prompt_prepare(struct generation *generation, struct error *err);
 struct request_limits api_request_limits(const struct api *api);
 
@@ -143,12 +151,16 @@ void response_whole(struct generation *generation, struct buf *out);
 
 /* logprobs_json.c */
 /* Takes a sampled token whose bytes are the last `n_bytes` pushed to the choice's text. */
-void logprobs_add(struct choice *choice, const struct sampled *token, const char *bytes, size_t n_bytes);
-/* Appends the logprobs value (chat or legacy form) for the tokens whose text ends at or before `shown`, and forgets them; null when not asked for or none. */
-void logprobs_write(struct generation *generation, struct choice *choice, size_t shown, struct buf *out);
+void logprobs_add(struct choice *choice, const struct sampled *token, const char *bytes,
+                  size_t n_bytes);
+/* Appends the logprobs value (chat or legacy form) for the tokens whose text ends at or before
+ * `shown`, and forgets them; null when not asked for or none. */
+void logprobs_write(struct generation *generation, struct choice *choice, size_t shown,
+                    struct buf *out);
 void logprobs_add_prompt(struct prompt_state *prompt, const struct sampled *token);
 /* Appends vLLM's prompt_logprobs list. */
-void logprobs_write_prompt(const struct generation *generation, const struct prompt_state *prompt, struct buf *out);
+void logprobs_write_prompt(const struct generation *generation, const struct prompt_state *prompt,
+                           struct buf *out);
 
 /* handlers in their own files */
 void handle_models(struct api *api, struct exchange *ex);

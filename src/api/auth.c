@@ -8,8 +8,9 @@
 #include "tellerd/base/mem.h"
 
 /*
- * Bearer keys (RFC 6750 section 2.1).  Only SHA-256 digests are kept; each check hashes what came and compares it with every digest in full, so
- * that its time tells neither which key matched nor how much of one.
+ * Bearer keys (RFC 6750 section 2.1).  Only SHA-256 digests are kept; each check hashes what came
+ * and compares it with every digest in full, so that its time tells neither which key matched nor
+ * how much of one.
  */
 
 static uint32_t tenant_of(struct api *api, const char *name)
@@ -49,7 +50,8 @@ static const char *bearer_token(const char *header, size_t *ret_len)
     return len > 0 ? header : NULL;
 }
 
-enum status auth_check(const struct api *api, const struct http_request *request, uint32_t *ret_tenant, struct error *err)
+enum status auth_check(const struct api *api, const struct http_request *request,
+                       uint32_t *ret_tenant, struct error *err)
 {
     if (api->n_keys == 0) {
         *ret_tenant = 0;
@@ -66,7 +68,8 @@ enum status auth_check(const struct api *api, const struct http_request *request
         if (digest_equal(digest, api->keys[i].digest) && token)
             tenant = api->keys[i].tenant;
     if (tenant == 0)
-        return error_set(err, STATUS_UNAUTHORIZED, "missing or wrong API key: send it as \"Authorization: Bearer KEY\"");
+        return error_set(err, STATUS_UNAUTHORIZED,
+                         "missing or wrong API key: send it as \"Authorization: Bearer KEY\"");
     *ret_tenant = tenant;
     return STATUS_OK;
 }

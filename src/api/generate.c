@@ -12,8 +12,9 @@
 #include "tellerd/base/rng.h"
 
 /*
- * A generation's life: PREPARING (render, tokenize; perhaps in the pool) -> RUNNING (engine requests live) -> OVER.  It is freed when the response has
- * ended or the client left, the pool has handed it back, and every engine request has sent its EVENT_DONE.
+ * A generation's life: PREPARING (render, tokenize; perhaps in the pool) -> RUNNING (engine
+ * requests live) -> OVER.  It is freed when the response has ended or the client left, the pool has
+ * handed it back, and every engine request has sent its EVENT_DONE.
  */
 
 static void generation_free(struct generation *generation)
@@ -46,7 +47,8 @@ static void generation_free(struct generation *generation)
 
 static void free_when_over(struct generation *generation)
 {
-    if (!generation->exchange && generation->n_live == 0 && generation->state != GENERATION_PREPARING)
+    if (!generation->exchange && generation->n_live == 0 &&
+        generation->state != GENERATION_PREPARING)
         generation_free(generation);
 }
 
@@ -68,11 +70,15 @@ static void log_end(const struct generation *generation, const char *outcome)
     }
     for (uint32_t i = 0; i < generation->n_choices; i++)
         n_completion += generation->choices[i].n_tokens;
-    log_info("request.done request_id=%s tenant=%s outcome=%s stream=%d prompt_tokens=%u cached_tokens=%u completion_tokens=%u "
+    log_info("request.done request_id=%s tenant=%s outcome=%s stream=%d prompt_tokens=%u "
+             "cached_tokens=%u completion_tokens=%u "
              "ttft_ms=%.1f total_ms=%.1f",
-             generation->exchange ? exchange_id(generation->exchange) : "-", generation->api->tenants[generation->tenant], outcome,
-             generation->request.stream, n_prompt, n_cached, n_completion,
-             generation->first_token_ns ? (double)(generation->first_token_ns - generation->arrival_ns) / 1e6 : 0.0,
+             generation->exchange ? exchange_id(generation->exchange) : "-",
+             generation->api->tenants[generation->tenant], outcome, generation->request.stream,
+             n_prompt, n_cached, n_completion,
+             generation->first_token_ns
+                 ? (double)(generation->first_token_ns - generation->arrival_ns) / 1e6
+                 : 0.0,
              (double)(now - generation->arrival_ns) / 1e6);
 }
 
@@ -96,7 +102,8 @@ static void respond_failure(struct generation *generation, const struct error *e
         exchange_respond_error(ex, err);
         return;
     }
-    struct buf body; /* on a started stream: one error event, then the stream is cut without its end */
+    struct buf
+        body; /* on a started stream: one error event, then the stream is cut without its end */
     buf_init(&body, 16384);
     buf_add_str(&body, "data: ");
     http_error_body(&body, err);
@@ -108,7 +115,8 @@ static void respond_failure(struct generation *generation, const struct error *e
 
 static void client_left(struct exchange_owner *owner)
 {
-    struct generation *generation = (struct generation *)((char *)owner - offsetof(struct generation, owner));
+    struct generation *generation =
+        (struct generation *)((char *)owner - offsetof(struct generation, owner));
     log_end(generation, "client_left");
     generation->exchange = NULL;
     if (generation->state == GENERATION_RUNNING)
@@ -124,7 +132,9 @@ void generation_abort(struct generation *generation, const struct error *err)
     free_when_over(generation);
 }
 
-/* --- start --------------------------------------------------------------------------------------------------------------- */
+/* --- start
+ * ---------------------------------------------------------------------------------------------------------------
+ */
 
 static void create_prompts(struct generation *generation)
 {
@@ -147,7 +157,8 @@ static void create_prompts(struct generation *generation)
     }
 }
 
-static struct gen_request *engine_request(struct generation *generation, struct prompt_state *prompt)
+static struct gen_request *engine_request(struct generation *generation,
+                                          struct prompt_state *prompt)
 {
     const struct generate_request *request = &generation->request;
     struct api *api = generation->api;
@@ -159,18 +170,21 @@ static struct gen_request *engine_request(struct generation *generation, struct 
     out->prompt = prompt->ids.ids;
     out->n_prompt = prompt->n_tokens;
     memset(&prompt->ids, 0, sizeof prompt->ids);
-    out->max_tokens = request->max_tokens < 0 || request->max_tokens > (int64_t)generation->limits.n_context
-                          ? generation->limits.n_context
-                          : (uint32_t)request->max_tokens;
+    out->max_tokens =
+        request->max_tokens < 0 || request->max_tokens > (int64_t)generation->limits.n_context
+            ? generation->limits.n_context
+            : (uint32_t)request->max_tokens;
     out->n_choices = request->n;
     out->sampling = request->sampling;
     if (request->sampling.n_bias)
-        out->sampling.bias = xmemdup(request->sampling.bias, request->sampling.n_bias * sizeof *request->sampling.bias);
+        out->sampling.bias = xmemdup(request->sampling.bias,
+                                     request->sampling.n_bias * sizeof *request->sampling.bias);
     else
         out->sampling.bias = NULL;
     if (request->sampling.n_stop_ids)
         out->sampling.stop_ids =
-            xmemdup(request->sampling.stop_ids, request->sampling.n_stop_ids * sizeof *request->sampling.stop_ids);
+            xmemdup(request->sampling.stop_ids,
+                    request->sampling.n_stop_ids * sizeof *request->sampling.stop_ids);
     else
         out->sampling.stop_ids = NULL;
     out->n_prompt_logprobs = request->n_prompt_logprobs;
@@ -243,7 +257,8 @@ static size_t text_bytes(const struct generation *generation)
     return bytes;
 }
 
-static struct generation *generation_new(struct api *api, struct exchange *ex, enum request_kind kind)
+static struct generation *generation_new(struct api *api, struct exchange *ex,
+                                         enum request_kind kind)
 {
     struct generation *generation = xcalloc(1, sizeof *generation);
     generation->api = api;
@@ -257,8 +272,9 @@ static struct generation *generation_new(struct api *api, struct exchange *ex, e
     generation->limits = api_request_limits(api);
     uint64_t random[2];
     rng_system_bytes(random, sizeof random);
-    snprintf(generation->id, sizeof generation->id, "%s-%016llx%016llx", kind == REQUEST_CHAT ? "chatcmpl" : "cmpl",
-             (unsigned long long)random[0], (unsigned long long)random[1]);
+    snprintf(generation->id, sizeof generation->id, "%s-%016llx%016llx",
+             kind == REQUEST_CHAT ? "chatcmpl" : "cmpl", (unsigned long long)random[0],
+             (unsigned long long)random[1]);
     generation->next = api->generations;
     if (generation->next)
         generation->next->previous = generation;
@@ -285,7 +301,8 @@ static void generate(struct api *api, struct exchange *ex, enum request_kind kin
     struct generation *generation = generation_new(api, ex, kind);
     generation->state = GENERATION_PREPARING;
     auth_check(api, http, &generation->tenant, NULL);
-    if (generate_request_read(&generation->request, kind, body, &generation->limits, &err) != STATUS_OK) {
+    if (generate_request_read(&generation->request, kind, body, &generation->limits, &err) !=
+        STATUS_OK) {
         exchange_respond_error(ex, &err);
         generation->exchange = NULL;
         generation_free(generation);
@@ -313,9 +330,12 @@ void generate_completion(struct api *api, struct exchange *ex)
     generate(api, ex, REQUEST_COMPLETION);
 }
 
-/* --- events ---------------------------------------------------------------------------------------------------------------- */
+/* --- events
+ * ----------------------------------------------------------------------------------------------------------------
+ */
 
-static void finish_choice(struct generation *generation, struct choice *choice, enum finish_reason reason)
+static void finish_choice(struct generation *generation, struct choice *choice,
+                          enum finish_reason reason)
 {
     if (choice->finished)
         return;
@@ -325,8 +345,8 @@ static void finish_choice(struct generation *generation, struct choice *choice, 
     generation->n_finished++;
 }
 
-static void on_token(struct generation *generation, struct prompt_state *prompt, struct choice *choice,
-                     const struct engine_event *event)
+static void on_token(struct generation *generation, struct prompt_state *prompt,
+                     struct choice *choice, const struct engine_event *event)
 {
     if (choice->finished)
         return; /* sampled before the engine heard of the stop string */
@@ -356,7 +376,8 @@ static void on_token(struct generation *generation, struct prompt_state *prompt,
     }
 }
 
-static void on_choice_done(struct generation *generation, struct choice *choice, const struct engine_event *event)
+static void on_choice_done(struct generation *generation, struct choice *choice,
+                           const struct engine_event *event)
 {
     if (choice->finished)
         return;
@@ -370,9 +391,11 @@ static void on_choice_done(struct generation *generation, struct choice *choice,
     finish_choice(generation, choice, event->reason);
 }
 
-void generation_event(struct generation *generation, struct prompt_state *prompt, const struct engine_event *event)
+void generation_event(struct generation *generation, struct prompt_state *prompt,
+                      const struct engine_event *event)
 {
-    struct choice *choice = &generation->choices[prompt->index * generation->request.n + event->choice];
+    struct choice *choice =
+        &generation->choices[prompt->index * generation->request.n + event->choice];
     switch (event->kind) {
     case EVENT_STARTED:
         prompt->n_cached = event->n_cached;
@@ -395,7 +418,9 @@ void generation_event(struct generation *generation, struct prompt_state *prompt
     }
 }
 
-/* --- sending ----------------------------------------------------------------------------------------------------------------- */
+/* --- sending
+ * -----------------------------------------------------------------------------------------------------------------
+ */
 
 static void start_stream(struct generation *generation)
 {
@@ -419,10 +444,12 @@ static void end_well(struct generation *generation)
     buf_init(&body, 2 * (size_t)MAX_RESPONSE_BYTES);
     response_whole(generation, &body);
     char ms[32];
-    snprintf(ms, sizeof ms, "%llu", (unsigned long long)((clock_ns() - generation->arrival_ns) / 1000000));
+    snprintf(ms, sizeof ms, "%llu",
+             (unsigned long long)((clock_ns() - generation->arrival_ns) / 1000000));
     exchange_add_header(ex, "openai-processing-ms", ms);
     if (body.overflow)
-        api_respond_error(ex, STATUS_INTERNAL, NULL, "the response is larger than the server sends in one piece; use stream");
+        api_respond_error(ex, STATUS_INTERNAL, NULL,
+                          "the response is larger than the server sends in one piece; use stream");
     else
         api_respond_json(ex, 200, &body);
     buf_done(&body);
@@ -473,7 +500,8 @@ void generation_flush(struct generation *generation)
 void generation_tick(struct generation *generation, uint64_t now_ns)
 {
     uint64_t keepalive = generation->api->config.keepalive_ns;
-    if (!generation->exchange || !generation->request.stream || generation->state != GENERATION_RUNNING || keepalive == 0 ||
+    if (!generation->exchange || !generation->request.stream ||
+        generation->state != GENERATION_RUNNING || keepalive == 0 ||
         now_ns - generation->last_write_ns < keepalive)
         return;
     if (!generation->headers_sent)

@@ -6,8 +6,8 @@
 #include "json_read.h"
 
 /*
- * Responses and chunks in OpenAI's shapes, written straight into a buffer: no DOM on the token path.  Field order is fixed, so that equal generations give
- * equal bytes but for id and time.
+ * Responses and chunks in OpenAI's shapes, written straight into a buffer: no DOM on the token
+ * path.  Field order is fixed, so that equal generations give equal bytes but for id and time.
  */
 
 static void write_head(const struct generation *generation, const char *object, struct buf *out)
@@ -16,7 +16,8 @@ static void write_head(const struct generation *generation, const char *object, 
     buf_add_u64(out, generation->created);
     buf_add_str(out, ",\"model\":");
     buf_add_json(out, generation->limits.model_id, strlen(generation->limits.model_id));
-    buf_printf(out, ",\"system_fingerprint\":\"fp_%08x\"", (unsigned)generation->api->model.fingerprint);
+    buf_printf(out, ",\"system_fingerprint\":\"fp_%08x\"",
+               (unsigned)generation->api->model.fingerprint);
 }
 
 static void write_finish(const struct choice *choice, struct buf *out)
@@ -37,10 +38,11 @@ static void write_usage(const struct generation *generation, struct buf *out)
     for (uint32_t i = 0; i < generation->n_choices; i++)
         n_completion += generation->choices[i].n_tokens;
     buf_printf(out,
-               "{\"prompt_tokens\":%llu,\"completion_tokens\":%llu,\"total_tokens\":%llu,\"prompt_tokens_details\":"
+               "{\"prompt_tokens\":%llu,\"completion_tokens\":%llu,\"total_tokens\":%llu,\"prompt_"
+               "tokens_details\":"
                "{\"cached_tokens\":%llu},\"completion_tokens_details\":{\"reasoning_tokens\":0}}",
-               (unsigned long long)n_prompt, (unsigned long long)n_completion, (unsigned long long)(n_prompt + n_completion),
-               (unsigned long long)n_cached);
+               (unsigned long long)n_prompt, (unsigned long long)n_completion,
+               (unsigned long long)(n_prompt + n_completion), (unsigned long long)n_cached);
 }
 
 static void write_prompt_ids(const struct prompt_state *prompt, struct buf *out)
@@ -54,15 +56,19 @@ static void write_prompt_ids(const struct prompt_state *prompt, struct buf *out)
     buf_add_char(out, ']');
 }
 
-static void write_echo(const struct generation *generation, const struct prompt_state *prompt, struct buf *out)
+static void write_echo(const struct generation *generation, const struct prompt_state *prompt,
+                       struct buf *out)
 {
     for (uint32_t i = 0; i < prompt->n_tokens; i++) {
-        struct text_view piece = tokenizer_piece(generation->api->model.tokenizer, prompt->kept_ids[i], false);
+        struct text_view piece =
+            tokenizer_piece(generation->api->model.tokenizer, prompt->kept_ids[i], false);
         buf_add(out, piece.bytes, piece.len);
     }
 }
 
-/* --- chunks ---------------------------------------------------------------------------------------------------------------- */
+/* --- chunks
+ * ----------------------------------------------------------------------------------------------------------------
+ */
 
 static void begin_chunk(const struct generation *generation, struct buf *out)
 {
@@ -78,10 +84,13 @@ static void end_chunk(const struct generation *generation, struct buf *out)
     buf_add_str(out, "}\n\n");
 }
 
-static void write_role_chunk(const struct generation *generation, struct choice *choice, struct buf *out)
+static void write_role_chunk(const struct generation *generation, struct choice *choice,
+                             struct buf *out)
 {
     begin_chunk(generation, out);
-    buf_printf(out, ",\"choices\":[{\"index\":%u,\"delta\":{\"role\":\"assistant\",\"content\":\"\"},\"logprobs\":null,\"finish_reason\":null}]",
+    buf_printf(out,
+               ",\"choices\":[{\"index\":%u,\"delta\":{\"role\":\"assistant\",\"content\":\"\"},"
+               "\"logprobs\":null,\"finish_reason\":null}]",
                choice->index);
     end_chunk(generation, out);
     choice->role_sent = true;
@@ -102,7 +111,8 @@ static void begin_completion_text(const struct generation *generation, struct ch
     choice->content = text;
 }
 
-static void write_text_chunk(struct generation *generation, struct choice *choice, bool with_finish, struct buf *out)
+static void write_text_chunk(struct generation *generation, struct choice *choice, bool with_finish,
+                             struct buf *out)
 {
     bool chat = generation->request.kind == REQUEST_CHAT;
     begin_chunk(generation, out);
@@ -143,7 +153,8 @@ void response_chunk(struct generation *generation, struct choice *choice, struct
         out->overflow = true;
     bool text = choice->content.len > 0;
     if (choice->finished) {
-        if (text) /* the finish reason comes in a chunk of its own: some clients drop text that comes with it */
+        if (text) /* the finish reason comes in a chunk of its own: some clients drop text that
+                     comes with it */
             write_text_chunk(generation, choice, false, out);
         write_text_chunk(generation, choice, true, out);
     } else if (text) {
@@ -159,7 +170,9 @@ void response_usage_chunk(struct generation *generation, struct buf *out)
     buf_add_str(out, "}\n\n");
 }
 
-/* --- whole responses --------------------------------------------------------------------------------------------------------- */
+/* --- whole responses
+ * ---------------------------------------------------------------------------------------------------------
+ */
 
 static void write_choice(struct generation *generation, struct choice *choice, struct buf *out)
 {

@@ -5,7 +5,8 @@
 #include "api_priv.h"
 #include "tellerd/base/clock.h"
 
-/* Alive, ready, version, metrics, and the control socket's calls.  None of them takes an engine lock or waits for anything. */
+/* Alive, ready, version, metrics, and the control socket's calls.  None of them takes an engine
+ * lock or waits for anything. */
 
 static void respond_text(struct exchange *ex, int http_status, const char *json)
 {
@@ -31,7 +32,8 @@ void handle_health(struct api *api, struct exchange *ex)
     else if (!api->has_model)
         error_set(&err, STATUS_LOADING, "the model is loading (%.0f%%)", api->progress * 100);
     else
-        error_set(&err, STATUS_ENGINE_FAILED, "the engine has failed; the server will be restarted");
+        error_set(&err, STATUS_ENGINE_FAILED,
+                  "the engine has failed; the server will be restarted");
     err.retry_after_s = 1;
     exchange_respond_error(ex, &err);
 }
@@ -50,7 +52,8 @@ void handle_version(struct api *api, struct exchange *ex)
 void handle_metrics(struct api *api, struct exchange *ex)
 {
     struct buf body;
-    bool openmetrics = metrics_accepts_openmetrics(http_request_header(exchange_request(ex), "accept"));
+    bool openmetrics =
+        metrics_accepts_openmetrics(http_request_header(exchange_request(ex), "accept"));
     buf_init(&body, 4 << 20);
     metrics_expose(api->metrics, &body, openmetrics);
     exchange_respond(ex, 200,
@@ -64,8 +67,12 @@ void handle_control_status(struct api *api, struct exchange *ex)
 {
     struct buf body;
     buf_init(&body, 16384);
-    const char *state = api->is_draining ? "draining" : !api->has_model ? "loading" : api_ready(api) ? "ready" : "failed";
-    buf_printf(&body, "{\"state\":\"%s\",\"progress\":%.3f,\"version\":", state, api->has_model ? 1.0 : api->progress);
+    const char *state = api->is_draining  ? "draining"
+                        : !api->has_model ? "loading"
+                        : api_ready(api)  ? "ready"
+                                          : "failed";
+    buf_printf(&body, "{\"state\":\"%s\",\"progress\":%.3f,\"version\":", state,
+               api->has_model ? 1.0 : api->progress);
     buf_add_json(&body, api->config.version, strlen(api->config.version));
     if (api->has_model) {
         struct engine_stats stats;
@@ -73,12 +80,16 @@ void handle_control_status(struct api *api, struct exchange *ex)
         buf_add_str(&body, ",\"model\":");
         buf_add_json(&body, api->model.id, strlen(api->model.id));
         buf_printf(&body,
-                   ",\"n_ctx\":%u,\"running\":%u,\"waiting\":%u,\"blocks\":%u,\"blocks_used\":%u,\"blocks_cached\":%u,"
-                   "\"steps\":%llu,\"prompt_tokens\":%llu,\"generated_tokens\":%llu,\"cached_tokens\":%llu,\"preemptions\":%llu,"
+                   ",\"n_ctx\":%u,\"running\":%u,\"waiting\":%u,\"blocks\":%u,\"blocks_used\":%u,"
+                   "\"blocks_cached\":%u,"
+                   "\"steps\":%llu,\"prompt_tokens\":%llu,\"generated_tokens\":%llu,\"cached_"
+                   "tokens\":%llu,\"preemptions\":%llu,"
                    "\"idle\":%s,\"heartbeat_age_ms\":%llu",
-                   engine_context(api->model.engine), stats.n_running, stats.n_waiting, stats.n_blocks, stats.n_blocks_used,
-                   stats.n_blocks_cached, (unsigned long long)stats.n_steps, (unsigned long long)stats.n_prompt_tokens,
-                   (unsigned long long)stats.n_generated_tokens, (unsigned long long)stats.n_cached_tokens,
+                   engine_context(api->model.engine), stats.n_running, stats.n_waiting,
+                   stats.n_blocks, stats.n_blocks_used, stats.n_blocks_cached,
+                   (unsigned long long)stats.n_steps, (unsigned long long)stats.n_prompt_tokens,
+                   (unsigned long long)stats.n_generated_tokens,
+                   (unsigned long long)stats.n_cached_tokens,
                    (unsigned long long)stats.n_preemptions, stats.idle ? "true" : "false",
                    (unsigned long long)((clock_ns() - stats.heartbeat_ns) / 1000000));
     }

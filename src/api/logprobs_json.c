@@ -8,8 +8,9 @@
 #include "tellerd/base/mem.h"
 
 /*
- * Logprobs in the chat form (an object per token, with exact bytes), in the legacy form of /v1/completions (parallel lists), and vLLM's
- * prompt_logprobs.  Tokens up to and including the one that completed a stop string are reported.
+ * Logprobs in the chat form (an object per token, with exact bytes), in the legacy form of
+ * /v1/completions (parallel lists), and vLLM's prompt_logprobs.  Tokens up to and including the one
+ * that completed a stop string are reported.
  */
 
 static void write_logprob(double logprob, struct buf *out)
@@ -17,7 +18,8 @@ static void write_logprob(double logprob, struct buf *out)
     if (isnan(logprob))
         buf_add_str(out, "null"); /* the first prompt token has none */
     else
-        buf_add_double(out, logprob < -9999 ? -9999 : logprob); /* JSON has no infinity; OpenAI's own floor */
+        buf_add_double(
+            out, logprob < -9999 ? -9999 : logprob); /* JSON has no infinity; OpenAI's own floor */
 }
 
 static struct text_view token_text(const struct generation *generation, uint32_t id)
@@ -31,11 +33,13 @@ static void write_text(const struct generation *generation, uint32_t id, struct 
     buf_add_json(out, text.bytes, text.len);
 }
 
-void logprobs_add(struct choice *choice, const struct sampled *token, const char *bytes, size_t n_bytes)
+void logprobs_add(struct choice *choice, const struct sampled *token, const char *bytes,
+                  size_t n_bytes)
 {
     if (choice->n_pending == choice->cap_pending) {
         choice->cap_pending = choice->cap_pending ? 2 * choice->cap_pending : 16;
-        choice->pending = xreallocarray(choice->pending, choice->cap_pending, sizeof *choice->pending);
+        choice->pending =
+            xreallocarray(choice->pending, choice->cap_pending, sizeof *choice->pending);
     }
     struct pending_entry *entry = &choice->pending[choice->n_pending++];
     entry->end = choice->text.total_bytes;
@@ -53,9 +57,12 @@ void logprobs_add_prompt(struct prompt_state *prompt, const struct sampled *toke
         prompt->logprobs[prompt->n_logprobs++] = *token;
 }
 
-/* --- chat ------------------------------------------------------------------------------------------------------------------ */
+/* --- chat
+ * ------------------------------------------------------------------------------------------------------------------
+ */
 
-static void write_token_object(const struct generation *generation, uint32_t id, double logprob, struct buf *out)
+static void write_token_object(const struct generation *generation, uint32_t id, double logprob,
+                               struct buf *out)
 {
     struct text_view text = token_text(generation, id);
     buf_add_str(out, "{\"token\":");
@@ -71,7 +78,8 @@ static void write_token_object(const struct generation *generation, uint32_t id,
     buf_add_char(out, ']');
 }
 
-static void write_chat(const struct generation *generation, const struct choice *choice, size_t n, struct buf *out)
+static void write_chat(const struct generation *generation, const struct choice *choice, size_t n,
+                       struct buf *out)
 {
     buf_add_str(out, "{\"content\":[");
     for (size_t i = 0; i < n; i++) {
@@ -91,15 +99,17 @@ static void write_chat(const struct generation *generation, const struct choice 
     buf_add_str(out, "],\"refusal\":null}");
 }
 
-/* --- legacy ------------------------------------------------------------------------------------------------------------------ */
+/* --- legacy
+ * ------------------------------------------------------------------------------------------------------------------
+ */
 
 struct legacy_lists {
     struct buf tokens, logprobs, top, offsets;
     size_t n;
 };
 
-static void add_legacy(const struct generation *generation, struct legacy_lists *lists, const struct sampled *token,
-                       size_t text_offset)
+static void add_legacy(const struct generation *generation, struct legacy_lists *lists,
+                       const struct sampled *token, size_t text_offset)
 {
     const char *comma = lists->n++ ? "," : "";
     buf_add_str(&lists->tokens, comma);
@@ -132,24 +142,28 @@ static void add_legacy(const struct generation *generation, struct legacy_lists 
     buf_add_char(&lists->top, '}');
 }
 
-static void write_legacy(const struct generation *generation, const struct choice *choice, size_t n, struct buf *out)
+static void write_legacy(const struct generation *generation, const struct choice *choice, size_t n,
+                         struct buf *out)
 {
     struct legacy_lists lists = {.n = 0};
     struct buf *all[] = {&lists.tokens, &lists.logprobs, &lists.top, &lists.offsets};
-    static const char *const names[] = {"{\"tokens\":[", "],\"token_logprobs\":[", "],\"top_logprobs\":[", "],\"text_offset\":["};
+    static const char *const names[] = {"{\"tokens\":[", "],\"token_logprobs\":[",
+                                        "],\"top_logprobs\":[", "],\"text_offset\":["};
     const struct prompt_state *prompt = &generation->prompts[choice->index / generation->request.n];
     for (size_t i = 0; i < 4; i++)
         buf_init(all[i], MAX_RESPONSE_BYTES);
     size_t offset = 0;
     for (uint32_t i = 0; generation->request.echo && i < prompt->n_tokens; i++) {
-        struct text_view text = tokenizer_piece(generation->api->model.tokenizer, prompt->kept_ids[i], false);
+        struct text_view text =
+            tokenizer_piece(generation->api->model.tokenizer, prompt->kept_ids[i], false);
         if (i < prompt->n_logprobs && !generation->request.stream)
             add_legacy(generation, &lists, &prompt->logprobs[i], offset);
         for (size_t b = 0; b < text.len; b++)
             offset += ((unsigned char)text.bytes[b] & 0xc0) != 0x80;
     }
     for (size_t i = 0; i < n; i++)
-        add_legacy(generation, &lists, &choice->pending[i].token, offset + choice->pending[i].text_offset);
+        add_legacy(generation, &lists, &choice->pending[i].token,
+                   offset + choice->pending[i].text_offset);
     for (size_t i = 0; i < 4; i++) {
         buf_add_str(out, names[i]);
         buf_add(out, all[i]->data, all[i]->len);
@@ -158,14 +172,16 @@ static void write_legacy(const struct generation *generation, const struct choic
     buf_add_str(out, "]}");
 }
 
-void logprobs_write(struct generation *generation, struct choice *choice, size_t shown, struct buf *out)
+void logprobs_write(struct generation *generation, struct choice *choice, size_t shown,
+                    struct buf *out)
 {
     bool chat = generation->request.kind == REQUEST_CHAT;
     size_t n = 0;
     while (n < choice->n_pending && choice->pending[n].end <= shown)
         n++;
     bool echoed = generation->request.echo && !generation->request.stream;
-    if (!generation->request.logprobs || (n == 0 && generation->request.stream) || (n == 0 && !chat && !echoed && choice->n_tokens)) {
+    if (!generation->request.logprobs || (n == 0 && generation->request.stream) ||
+        (n == 0 && !chat && !echoed && choice->n_tokens)) {
         buf_add_str(out, "null");
         return;
     }
@@ -178,9 +194,12 @@ void logprobs_write(struct generation *generation, struct choice *choice, size_t
         memmove(choice->pending, choice->pending + n, choice->n_pending * sizeof *choice->pending);
 }
 
-/* --- prompt_logprobs ----------------------------------------------------------------------------------------------------------- */
+/* --- prompt_logprobs
+ * -----------------------------------------------------------------------------------------------------------
+ */
 
-static void write_prompt_entry(const struct generation *generation, uint32_t id, double logprob, struct buf *out)
+static void write_prompt_entry(const struct generation *generation, uint32_t id, double logprob,
+                               struct buf *out)
 {
     buf_printf(out, "\"%u\":{\"logprob\":", id);
     write_logprob(logprob, out);
@@ -189,7 +208,8 @@ static void write_prompt_entry(const struct generation *generation, uint32_t id,
     buf_add_char(out, '}');
 }
 
-void logprobs_write_prompt(const struct generation *generation, const struct prompt_state *prompt, struct buf *out)
+void logprobs_write_prompt(const struct generation *generation, const struct prompt_state *prompt,
+                           struct buf *out)
 {
     buf_add_str(out, ",\"prompt_logprobs\":[");
     for (uint32_t i = 0; i < prompt->n_logprobs; i++) {
@@ -204,7 +224,8 @@ void logprobs_write_prompt(const struct generation *generation, const struct pro
         for (uint32_t t = 0; t < token->n_top; t++)
             if (token->top[t].id != token->id) {
                 buf_add_char(out, ',');
-                write_prompt_entry(generation, token->top[t].id, (double)token->top[t].logprob, out);
+                write_prompt_entry(generation, token->top[t].id, (double)token->top[t].logprob,
+                                   out);
             }
         buf_add_char(out, '}');
     }

@@ -10,7 +10,9 @@ static void write_model(const struct api *api, struct buf *body)
 {
     buf_add_str(body, "{\"id\":");
     buf_add_json(body, api->model.id, strlen(api->model.id));
-    buf_printf(body, ",\"object\":\"model\",\"created\":%llu,\"owned_by\":\"tellerd\",\"max_model_len\":%u,\"root\":",
+    buf_printf(body,
+               ",\"object\":\"model\",\"created\":%llu,\"owned_by\":\"tellerd\",\"max_model_len\":%"
+               "u,\"root\":",
                (unsigned long long)api->model.created, engine_context(api->model.engine));
     buf_add_json(body, api->model.id, strlen(api->model.id));
     buf_add_str(body, ",\"parent\":null}");
@@ -35,7 +37,8 @@ void handle_model(struct api *api, struct exchange *ex)
         return;
     const char *id = exchange_request(ex)->path + strlen("/v1/models/");
     if (strcmp(id, api->model.id) != 0) {
-        api_respond_error(ex, STATUS_MODEL_NOT_FOUND, "model", "no model of that name; see /v1/models");
+        api_respond_error(ex, STATUS_MODEL_NOT_FOUND, "model",
+                          "no model of that name; see /v1/models");
         return;
     }
     struct buf body;

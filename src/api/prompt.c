@@ -8,8 +8,8 @@
 #include "tellerd/base/mem.h"
 
 /*
- * From messages or text to token ids.  Runs on the loop for small requests and on a pool thread for large ones; touches nothing but the generation
- * and the immutable model parts.
+ * From messages or text to token ids.  Runs on the loop for small requests and on a pool thread for
+ * large ones; touches nothing but the generation and the immutable model parts.
  */
 
 struct request_limits api_request_limits(const struct api *api)
@@ -23,7 +23,8 @@ struct request_limits api_request_limits(const struct api *api)
     };
 }
 
-/* The engine checks the exact bound with both numbers; this one only ends hopeless tokenizing early. */
+/* The engine checks the exact bound with both numbers; this one only ends hopeless tokenizing
+ * early. */
 static size_t token_bound(const struct generation *generation)
 {
     return (size_t)generation->limits.n_context + 1;
@@ -31,20 +32,24 @@ static size_t token_bound(const struct generation *generation)
 
 static enum status too_long(const struct generation *generation, struct error *err)
 {
-    unsigned counted = err->n_prompt_tokens ? err->n_prompt_tokens : generation->limits.n_context + 1;
-    error_param(err, STATUS_CONTEXT_LENGTH, generation->request.kind == REQUEST_CHAT ? "messages" : "prompt",
-                "the prompt has at least %u tokens, but the context has room for %u including one for the answer", counted,
-                generation->limits.n_context);
+    unsigned counted =
+        err->n_prompt_tokens ? err->n_prompt_tokens : generation->limits.n_context + 1;
+    error_param(err, STATUS_CONTEXT_LENGTH,
+                generation->request.kind == REQUEST_CHAT ? "messages" : "prompt",
+                "the prompt has at least %u tokens, but the context has room for %u including one "
+                "for the answer",
+                counted, generation->limits.n_context);
     err->n_prompt_tokens = counted;
     err->n_ctx = generation->limits.n_context;
     return STATUS_CONTEXT_LENGTH;
 }
 
-static enum status encode(struct generation *generation, const char *text, size_t len, const struct text_run *runs,
-                          size_t n_runs, bool add_bos, struct token_list *ids, struct error *err)
+static enum status encode(struct generation *generation, const char *text, size_t len,
+                          const struct text_run *runs, size_t n_runs, bool add_bos,
+                          struct token_list *ids, struct error *err)
 {
-    enum status status = tokenizer_encode(generation->api->model.tokenizer, text, len, runs, n_runs, add_bos,
-                                          token_bound(generation), ids, err);
+    enum status status = tokenizer_encode(generation->api->model.tokenizer, text, len, runs, n_runs,
+                                          add_bos, token_bound(generation), ids, err);
     return status == STATUS_TOO_LARGE ? too_long(generation, err) : status;
 }
 
@@ -53,14 +58,17 @@ static enum status prepare_chat(struct generation *generation, struct error *err
     const struct generate_request *request = &generation->request;
     struct jinja_output text = {0};
     TRY(chat_render(generation->api->model.chat, request->messages, NULL, request->template_kwargs,
-                    request->add_generation_prompt, request->continue_final_message, time(NULL), &text, err));
-    enum status status = encode(generation, text.bytes, text.len, text.runs, text.n_runs,
-                                tokenizer_adds_bos(generation->api->model.tokenizer), &generation->prompts[0].ids, err);
+                    request->add_generation_prompt, request->continue_final_message, time(NULL),
+                    &text, err));
+    enum status status = encode(generation, text.bytes, text.len, text.trusted, text.n_trusted,
+                                tokenizer_adds_bos(generation->api->model.tokenizer),
+                                &generation->prompts[0].ids, err);
     jinja_output_done(&text);
     return status;
 }
 
-/* Special-token text in a raw prompt is the caller's own wish: the whole text is trusted, as in every OpenAI-style server. */
+/* Special-token text in a raw prompt is the caller's own wish: the whole text is trusted, as in
+ * every OpenAI-style server. */
 static enum status prepare_text(struct generation *generation, uint32_t i, struct error *err)
 {
     const struct text_prompt *source = &generation->request.prompts[i];
@@ -72,11 +80,15 @@ static enum status prepare_text(struct generation *generation, uint32_t i, struc
         return STATUS_OK;
     }
     struct text_run all = {0, source->len};
-    TRY(encode(generation, source->text, source->len, &all, 1, tokenizer_adds_bos(tokenizer), ids, err));
-    if (ids->len == 0) { /* an empty prompt starts from BOS, or from EOS as the models without BOS were trained to */
-        uint32_t start = tokenizer_bos(tokenizer) != TOKEN_NONE ? tokenizer_bos(tokenizer) : tokenizer_eos(tokenizer);
+    TRY(encode(generation, source->text, source->len, &all, 1, tokenizer_adds_bos(tokenizer), ids,
+               err));
+    if (ids->len == 0) { /* an empty prompt starts from BOS, or from EOS as the models without BOS
+                            were trained to */
+        uint32_t start = tokenizer_bos(tokenizer) != TOKEN_NONE ? tokenizer_bos(tokenizer)
+                                                                : tokenizer_eos(tokenizer);
         if (start == TOKEN_NONE)
-            return error_param(err, STATUS_INVALID, "prompt", "prompt is empty, and the model has no token to start from");
+            return error_param(err, STATUS_INVALID, "prompt",
+                               "prompt is empty, and the model has no token to start from");
         token_list_add(ids, start);
     }
     return STATUS_OK;
@@ -95,7 +107,8 @@ enum status prompt_prepare(struct generation *generation, struct error *err)
             return error_param(err, STATUS_INVALID, "messages", "the prompt is empty");
         for (size_t t = 0; generation->limits.bank_rows && t < ids->len; t++)
             if (ids->ids[t] >= generation->limits.bank_rows)
-                return error_param(err, STATUS_INVALID, "prompt", "token id %u has no row in the model's value bank", ids->ids[t]);
+                return error_param(err, STATUS_INVALID, "prompt",
+                                   "token id %u has no row in the model's value bank", ids->ids[t]);
     }
     return STATUS_OK;
 }

@@ -10,11 +10,11 @@
 #include "tellerd/base/mem.h"
 
 /*
- * The table of routes, and what is checked before a handler runs: key, path, method, content type, size.  A request without a valid key learns nothing
- * about which paths exist.
+ * The table of routes, and what is checked before a handler runs: key, path, method, content type,
+ * size.  A request without a valid key learns nothing about which paths exist.
  */
 #define GET_HEAD (1u << HTTP_GET_ | 1u << HTTP_HEAD_)
-#define POST (1u << HTTP_POST_)
+#define POST     (1u << HTTP_POST_)
 
 static const struct route routes[] = {
     /* path, methods, key, main, metrics, control, handler */
@@ -37,7 +37,9 @@ enum { N_ROUTES = sizeof routes / sizeof *routes, N_CODE_CLASSES = 3 };
 
 static bool offered(const struct route *route, int tag)
 {
-    return tag == API_LISTENER_MAIN ? route->on_main : tag == API_LISTENER_METRICS ? route->on_metrics : route->on_control;
+    return tag == API_LISTENER_MAIN      ? route->on_main
+           : tag == API_LISTENER_METRICS ? route->on_metrics
+                                         : route->on_control;
 }
 
 static bool path_matches(const struct route *route, const char *path)
@@ -65,7 +67,9 @@ static const struct route *find_route(const struct exchange *ex)
     return NULL;
 }
 
-/* --- metrics and log -------------------------------------------------------------------------------------------------- */
+/* --- metrics and log
+ * --------------------------------------------------------------------------------------------------
+ */
 
 static void create_metrics(struct api *api)
 {
@@ -74,10 +78,12 @@ static void create_metrics(struct api *api)
     for (size_t i = 0; api->metrics && i <= N_ROUTES; i++)
         for (size_t c = 0; c < N_CODE_CLASSES; c++) {
             char labels[256] = "";
-            metrics_label(labels, sizeof labels, "endpoint", i < N_ROUTES ? routes[i].path : "_unknown");
+            metrics_label(labels, sizeof labels, "endpoint",
+                          i < N_ROUTES ? routes[i].path : "_unknown");
             metrics_label(labels, sizeof labels, "code", classes[c]);
             api->route_metrics[i * N_CODE_CLASSES + c] = metrics_counter(
-                api->metrics, "tellerd_http_requests_total", "HTTP requests answered, by route and class of status code.", labels);
+                api->metrics, "tellerd_http_requests_total",
+                "HTTP requests answered, by route and class of status code.", labels);
         }
 }
 
@@ -89,14 +95,19 @@ void api_on_done(void *ctx, struct exchange *ex, int http_status, uint64_t bytes
     size_t i = route ? (size_t)(route - routes) : N_ROUTES;
     size_t class = http_status < 400 ? 0 : http_status < 500 ? 1 : 2;
     metric_inc(api->route_metrics[i * N_CODE_CLASSES + class]);
-    bool is_generation = route && (route->handle == generate_chat || route->handle == generate_completion);
+    bool is_generation =
+        route && (route->handle == generate_chat || route->handle == generate_completion);
     if (log_enabled(LOG_DEBUG) || (is_generation && http_status >= 400))
-        log_write(is_generation ? LOG_INFO : LOG_DEBUG, "http.answered request_id=%s route=%s status=%d bytes=%llu ms=%.1f client=%s",
-                  exchange_id(ex), route ? route->path : "_unknown", http_status, (unsigned long long)bytes,
-                  (double)(clock_ns() - exchange_arrival_ns(ex)) / 1e6, exchange_peer(ex));
+        log_write(is_generation ? LOG_INFO : LOG_DEBUG,
+                  "http.answered request_id=%s route=%s status=%d bytes=%llu ms=%.1f client=%s",
+                  exchange_id(ex), route ? route->path : "_unknown", http_status,
+                  (unsigned long long)bytes, (double)(clock_ns() - exchange_arrival_ns(ex)) / 1e6,
+                  exchange_peer(ex));
 }
 
-/* --- checks ------------------------------------------------------------------------------------------------------------ */
+/* --- checks
+ * ------------------------------------------------------------------------------------------------------------
+ */
 
 void api_respond_json(struct exchange *ex, int http_status, const struct buf *body)
 {
@@ -117,7 +128,8 @@ bool api_require_model(struct api *api, struct exchange *ex)
     if (api->is_draining)
         error_set(&err, STATUS_SHUTTING_DOWN, "the server is shutting down; ask another one");
     else if (!api->has_model)
-        error_set(&err, STATUS_LOADING, "the model is loading (%.0f%%); try again soon", api->progress * 100);
+        error_set(&err, STATUS_LOADING, "the model is loading (%.0f%%); try again soon",
+                  api->progress * 100);
     else
         return true;
     err.retry_after_s = 1;
@@ -139,7 +151,8 @@ static void answer_wrong_method(struct exchange *ex, const struct route *route)
     if (exchange_request(ex)->method == HTTP_OPTIONS_)
         exchange_respond(ex, 204, NULL, NULL, 0);
     else
-        api_respond_error(ex, STATUS_METHOD_NOT_ALLOWED, NULL, "this path does not take that method; see the Allow header");
+        api_respond_error(ex, STATUS_METHOD_NOT_ALLOWED, NULL,
+                          "this path does not take that method; see the Allow header");
 }
 
 /* application/json, any type or none is taken as JSON; a charset other than UTF-8 is not. */
@@ -207,13 +220,19 @@ static void on_closed(void *ctx, struct exchange *ex)
 
 struct http_handler api_handler(struct api *api)
 {
-    return (struct http_handler){
-        .on_headers = on_headers, .on_request = on_request, .on_closed = on_closed, .on_done = api_on_done, .ctx = api};
+    return (struct http_handler){.on_headers = on_headers,
+                                 .on_request = on_request,
+                                 .on_closed = on_closed,
+                                 .on_done = api_on_done,
+                                 .ctx = api};
 }
 
-/* --- life -------------------------------------------------------------------------------------------------------------- */
+/* --- life
+ * --------------------------------------------------------------------------------------------------------------
+ */
 
-struct api *api_new(const struct api_config *config, const struct api_hooks *hooks, struct metrics *metrics)
+struct api *api_new(const struct api_config *config, const struct api_hooks *hooks,
+                    struct metrics *metrics)
 {
     struct api *api = xcalloc(1, sizeof *api);
     api->config = *config;
@@ -282,7 +301,8 @@ void api_tick(struct api *api, uint64_t now_ns)
 void api_abort_all(struct api *api)
 {
     struct error err = {0};
-    error_set(&err, STATUS_SHUTTING_DOWN, "the server is shutting down and the time for running requests is over");
+    error_set(&err, STATUS_SHUTTING_DOWN,
+              "the server is shutting down and the time for running requests is over");
     for (struct generation *generation = api->generations, *next; generation; generation = next) {
         next = generation->next;
         generation_abort(generation, &err);

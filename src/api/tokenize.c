@@ -9,8 +9,9 @@
 #include "tellerd/base/mem.h"
 
 /*
- * /tokenize and /detokenize with vLLM's names.  /tokenize takes {"prompt": text, "add_special_tokens": true} or {"messages": [...]}; text up to the body limit
- * may come, so it is encoded in the pool.
+ * /tokenize and /detokenize with vLLM's names.  /tokenize takes {"prompt": text,
+ * "add_special_tokens": true} or {"messages": [...]}; text up to the body limit may come, so it is
+ * encoded in the pool.
  */
 
 enum { TOKENIZE_MAX_TOKENS = 1 << 22 };
@@ -31,7 +32,8 @@ struct tokenize_job {
 
 static void write_tokens(const struct tokenize_job *job, struct buf *out)
 {
-    buf_printf(out, "{\"count\":%zu,\"max_model_len\":%u,\"tokens\":[", job->ids.len, engine_context(job->api->model.engine));
+    buf_printf(out, "{\"count\":%zu,\"max_model_len\":%u,\"tokens\":[", job->ids.len,
+               engine_context(job->api->model.engine));
     for (size_t i = 0; i < job->ids.len; i++) {
         if (i)
             buf_add_char(out, ',');
@@ -49,7 +51,8 @@ static void write_tokens(const struct tokenize_job *job, struct buf *out)
 
 static void client_left(struct exchange_owner *owner)
 {
-    struct tokenize_job *job = (struct tokenize_job *)((char *)owner - offsetof(struct tokenize_job, owner));
+    struct tokenize_job *job =
+        (struct tokenize_job *)((char *)owner - offsetof(struct tokenize_job, owner));
     job->exchange = NULL;
 }
 
@@ -59,12 +62,15 @@ static enum status encode(struct tokenize_job *job, struct error *err)
     bool add_bos = job->add_special_tokens && tokenizer_adds_bos(model->tokenizer);
     if (!job->messages) {
         struct text_run all = {0, job->len};
-        return tokenizer_encode(model->tokenizer, job->text, job->len, &all, 1, add_bos, TOKENIZE_MAX_TOKENS, &job->ids, err);
+        return tokenizer_encode(model->tokenizer, job->text, job->len, &all, 1, add_bos,
+                                TOKENIZE_MAX_TOKENS, &job->ids, err);
     }
     struct jinja_output text = {0};
-    TRY(chat_render(model->chat, job->messages, NULL, NULL, job->add_generation_prompt, false, time(NULL), &text, err));
-    enum status status = tokenizer_encode(model->tokenizer, text.bytes, text.len, text.runs, text.n_runs, add_bos,
-                                          TOKENIZE_MAX_TOKENS, &job->ids, err);
+    TRY(chat_render(model->chat, job->messages, NULL, NULL, job->add_generation_prompt, false,
+                    time(NULL), &text, err));
+    enum status status =
+        tokenizer_encode(model->tokenizer, text.bytes, text.len, text.trusted, text.n_trusted,
+                         add_bos, TOKENIZE_MAX_TOKENS, &job->ids, err);
     jinja_output_done(&text);
     return status;
 }
@@ -90,7 +96,8 @@ static void done(struct api_job *base)
         write_tokens(job, &body);
         exchange_set_user(job->exchange, NULL);
         if (body.overflow)
-            api_respond_error(job->exchange, STATUS_TOO_LARGE, "prompt", "the list of tokens is larger than a response may be");
+            api_respond_error(job->exchange, STATUS_TOO_LARGE, "prompt",
+                              "the list of tokens is larger than a response may be");
         else
             api_respond_json(job->exchange, 200, &body);
         buf_done(&body);
@@ -109,14 +116,16 @@ static enum status read_job(struct tokenize_job *job, struct error *err)
     TRY(json_read_bool(job->body, "return_token_strs", &job->with_text, err));
     TRY(json_read_string(job->body, "prompt", &job->text, &job->len, err));
     if (!job->text && !messages)
-        return error_param(err, STATUS_MISSING, "prompt", "prompt (a string) or messages is missing");
+        return error_param(err, STATUS_MISSING, "prompt",
+                           "prompt (a string) or messages is missing");
     if (!messages)
         return STATUS_OK;
     if (!job->api->model.chat)
         return error_set(err, STATUS_NOT_IMPLEMENTED, "%s", job->api->model.no_chat_reason);
     struct request_limits limits = api_request_limits(job->api);
     struct generate_request check; /* the same checks of the messages as a chat request has */
-    enum status status = generate_request_read(&check, REQUEST_CHAT, json_incref(job->body), &limits, err);
+    enum status status =
+        generate_request_read(&check, REQUEST_CHAT, json_incref(job->body), &limits, err);
     job->messages = status == STATUS_OK ? check.messages : NULL;
     generate_request_done(&check);
     return status;
@@ -134,7 +143,8 @@ void handle_tokenize(struct api *api, struct exchange *ex)
     job->owner.client_left = client_left;
     job->job.work = work;
     job->job.done = done;
-    if (json_read_body(request->body, request->body_len, &job->body, &err) != STATUS_OK || read_job(job, &err) != STATUS_OK) {
+    if (json_read_body(request->body, request->body_len, &job->body, &err) != STATUS_OK ||
+        read_job(job, &err) != STATUS_OK) {
         exchange_respond_error(ex, &err);
         json_decref(job->body);
         free(job);
@@ -149,28 +159,36 @@ void handle_tokenize(struct api *api, struct exchange *ex)
     done(&job->job);
 }
 
-/* --- detokenize -------------------------------------------------------------------------------------------------------------- */
+/* --- detokenize
+ * --------------------------------------------------------------------------------------------------------------
+ */
 
-static enum status detokenize(const struct api *api, const json_t *body, struct buf *text, struct error *err)
+static enum status detokenize(const struct api *api, const json_t *body, struct buf *text,
+                              struct error *err)
 {
     const json_t *tokens = json_field(body, "tokens");
     if (!json_is_array(tokens))
         return error_param(err, STATUS_INVALID, "tokens", "tokens must be an array of token ids");
     size_t i;
     json_t *item;
-    json_array_foreach(tokens, i, item) {
+    json_array_foreach(tokens, i, item)
+    {
         int64_t id;
         if (!json_whole(item, 0, (int64_t)tokenizer_size(api->model.tokenizer) - 1, &id))
-            return error_param(err, STATUS_INVALID, "tokens", "tokens: each must be a token id below %u",
+            return error_param(err, STATUS_INVALID, "tokens",
+                               "tokens: each must be a token id below %u",
                                tokenizer_size(api->model.tokenizer));
         struct text_view piece = tokenizer_piece(api->model.tokenizer, (uint32_t)id, true);
-        if (i == 0 && piece.len > 0 && piece.bytes[0] == ' ' && tokenizer_strips_leading_space(api->model.tokenizer)) {
+        if (i == 0 && piece.len > 0 && piece.bytes[0] == ' ' &&
+            tokenizer_strips_leading_space(api->model.tokenizer)) {
             piece.bytes++;
             piece.len--;
         }
         buf_add(text, piece.bytes, piece.len);
     }
-    return text->overflow ? error_param(err, STATUS_TOO_LARGE, "tokens", "the text is larger than a response may be") : STATUS_OK;
+    return text->overflow ? error_param(err, STATUS_TOO_LARGE, "tokens",
+                                        "the text is larger than a response may be")
+                          : STATUS_OK;
 }
 
 void handle_detokenize(struct api *api, struct exchange *ex)
@@ -183,7 +201,8 @@ void handle_detokenize(struct api *api, struct exchange *ex)
     struct buf text, out;
     buf_init(&text, MAX_RESPONSE_BYTES);
     buf_init(&out, MAX_RESPONSE_BYTES);
-    if (json_read_body(request->body, request->body_len, &body, &err) != STATUS_OK || detokenize(api, body, &text, &err) != STATUS_OK) {
+    if (json_read_body(request->body, request->body_len, &body, &err) != STATUS_OK ||
+        detokenize(api, body, &text, &err) != STATUS_OK) {
         exchange_respond_error(ex, &err);
     } else {
         buf_add_str(&out, "{\"prompt\":");
