@@ -4,11 +4,11 @@
 /* Inside layer api: the api's state, a generation (one chat or completion request) and its choices.
  * Loop thread only. */
 
-#include "generate_request.h"
+#include "tellerd/api/generate_request.h"
 #include "tellerd/api/api.h"
 #include "tellerd/base/buf.h"
 #include "tellerd/http/exchange.h"
-#include "text_stream.h"
+#include "tellerd/api/text_stream.h"
 
 enum {
     INLINE_TEXT_BYTES = 8192, /* prompts up to this are rendered and tokenized on the loop, longer

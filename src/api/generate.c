@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "api_priv.h"
-#include "json_read.h"
+#include "tellerd/api/json_read.h"
 #include "tellerd/base/clock.h"
 #include "tellerd/base/log.h"
 #include "tellerd/base/mem.h"

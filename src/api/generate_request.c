@@ -1,12 +1,12 @@
 #include "config.h"
 
-#include "generate_request.h"
+#include "tellerd/api/generate_request.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "json_read.h"
+#include "tellerd/api/json_read.h"
 #include "tellerd/base/hash.h"
 #include "tellerd/base/mem.h"
 #include "tellerd/base/rng.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "api_priv.h"
-#include "json_read.h"
+#include "tellerd/api/json_read.h"
 
 /*
  * Responses and chunks in OpenAI's shapes, written straight into a buffer: no DOM on the token

@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "json_read.h"
+#include "tellerd/api/json_read.h"
 
 #include <math.h>
 #include <string.h>

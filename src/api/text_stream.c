@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "text_stream.h"
+#include "tellerd/api/text_stream.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "api_priv.h"
-#include "json_read.h"
+#include "tellerd/api/json_read.h"
 #include "tellerd/base/mem.h"
 
 /*

@@ -8,7 +8,7 @@
 #include "tellerd/engine/request.h"
 #include "tellerd/model/checkpoint.h"
 #include "tellerd/model/sampler.h"
-#include "text_stream.h"
+#include "tellerd/api/text_stream.h"
 
 /*
  * A chat or completion request after every field was checked: no JSON types beyond the message
