@@ -5,4 +5,8 @@ libtellerd_a_SOURCES += \
 	src/model/checkpoint.c src/model/checkpoint_priv.h \
 	src/model/name_table.c src/model/name_table_priv.h \
 	src/model/gguf.c src/model/gguf_priv.h src/model/gguf_model.c \
-	src/model/hf_model.c
+	src/model/hf_model.c \
+	include/tellerd/model/tokenizer.h src/model/tokenizer_priv.h \
+	src/model/tokenizer.c src/model/tokenizer_vocab.c src/model/tokenizer_index.c \
+	src/model/tokenizer_merge.c src/model/tokenizer_bpe.c src/model/tokenizer_spm.c \
+	src/model/tokenizer_unigram.c src/model/tokenizer_split.c src/model/tokenizer_nfc.c

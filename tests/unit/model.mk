@@ -1,1 +1,5 @@
 # unit tests of layer model
+unit_programs += tests/unit/test_tokenizer_split
+tests_unit_test_tokenizer_split_SOURCES = tests/unit/test_tokenizer_split.c tests/support/check_main.h
+tests_unit_test_tokenizer_split_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_tokenizer_split_LDADD = $(UNIT_LIBS)
