@@ -10,3 +10,8 @@ libtellerd_a_SOURCES += \
 	src/model/tokenizer.c src/model/tokenizer_vocab.c src/model/tokenizer_index.c \
 	src/model/tokenizer_merge.c src/model/tokenizer_bpe.c src/model/tokenizer_spm.c \
 	src/model/tokenizer_unigram.c src/model/tokenizer_split.c src/model/tokenizer_nfc.c
+
+# sampler
+libtellerd_a_SOURCES += \
+	src/model/sampler.c include/tellerd/model/sampler.h src/model/sampler_priv.h \
+	src/model/sampler_math.c src/model/sampler_logprobs.c src/model/sampler_logprobs_priv.h

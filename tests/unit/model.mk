@@ -3,3 +3,7 @@ unit_programs += tests/unit/test_tokenizer_split
 tests_unit_test_tokenizer_split_SOURCES = tests/unit/test_tokenizer_split.c tests/support/check_main.h
 tests_unit_test_tokenizer_split_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_test_tokenizer_split_LDADD = $(UNIT_LIBS)
+unit_programs += tests/unit/test_sampler
+tests_unit_test_sampler_SOURCES = tests/unit/test_sampler.c tests/support/check_main.h
+tests_unit_test_sampler_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_sampler_LDADD = $(UNIT_LIBS)

@@ -73,15 +73,17 @@ void sampler_free(struct sampler *sampler);
 
 /*
  * Samples from logits [n_logits] (changed in place).  draw: index of this token in the output, used
- * with (seed, stream) as the random number's name.  Errors: BAD_LOGITS when a legal logit is NaN or
- * none is finite.  Engine thread.
+ * with (seed, stream) as the random number's name.  Temperatures up to 1e-5 are taken as 0. Errors:
+ * BAD_LOGITS when a legal logit is NaN or +inf or none is finite.  Engine thread.
  */
 enum status sampler_sample(struct sampler *sampler, float *logits, const struct sampling *params,
                            const struct sampler_history *history, uint64_t stream, uint32_t draw,
                            struct sampled *ret) WARN_UNUSED;
 
-/* Logprob of `id` and the n_top best of the unmodified logits (prompt_logprobs, echo).  Errors:
- * BAD_LOGITS. */
+/* Logprob of `id` and the n_top best of the unmodified logits (prompt_logprobs, echo).  An id that
+ * is never sampled (a control token in the prompt) counts as one more legal token.  Errors:
+ * BAD_LOGITS.
+ */
 enum status sampler_logprobs(struct sampler *sampler, const float *logits, uint32_t id,
                              uint32_t n_top, struct sampled *ret) WARN_UNUSED;
 
