@@ -12,6 +12,9 @@ UNIT_LIBS = $(TELLERD_LIBS) $(CHECK_LIBS)
 # programs of test cases, of fuzz targets
 unit_programs =
 fuzz_programs =
+# the programs among them that start threads (run under TSan), and the scripts that start a daemon
+thread_programs =
+blackbox_tests =
 
 include tests/unit/base.mk
 include tests/unit/backend.mk
@@ -42,14 +45,20 @@ FUZZ_FLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 else
 FUZZ_MAIN = tests/fuzz/replay_main.c
 FUZZ_FLAGS = $(AM_LDFLAGS)
-if HAVE_CHECK
-TESTS += $(unit_programs)
-endif
-TESTS += $(fuzz_programs)
 endif
 lint_scripts = tests/lint/layers.sh tests/lint/file_length.sh tests/lint/banned.sh tests/lint/headers.sh
 dist_check_SCRIPTS += $(lint_scripts)
-TESTS += $(dist_check_SCRIPTS)
+
+if !FUZZING
+if HAVE_CHECK
+TESTS += $(unit_programs)
+endif
+TESTS += $(fuzz_programs) $(dist_check_SCRIPTS)
+endif
+# Subsets for `make check TESTS='$(select_unit)'`: C programs; C programs and black box; what starts threads.
+select_unit = $(unit_programs) $(fuzz_programs)
+select_sanitizer = $(unit_programs) $(fuzz_programs) $(blackbox_tests)
+select_threads = $(thread_programs) $(blackbox_tests)
 EXTRA_DIST += tests/fuzz/corpus tests/lint
 AM_TESTS_ENVIRONMENT = CK_TAP_LOG_FILE_NAME=-; export CK_TAP_LOG_FILE_NAME; CK_VERBOSITY=silent; export CK_VERBOSITY; \
 	TELLERD='$(abs_builddir)/tellerd'; export TELLERD; TELLERCTL='$(abs_builddir)/tellerctl'; export TELLERCTL; \
