@@ -12,8 +12,8 @@ The program reads a line "id id id ..." a prompt and answers a line {"logits": [
 
 What is allowed, in parts of the greatest logit (about 12 in the tiny models, 36 in SmolLM2):
     1.5e-5  exact weights (a block type is exact once decoded) and an F32 cache. Only single-precision rounding is left: the
-            same pass in float32 NumPy differs by 0.3e-5 at most, and twice that is met for another order of summing. A wrong
-            pair, scale, window edge or eps gives 1e-3 and more.
+            same pass in float32 NumPy differs by 0.5e-5 at most; three times that leaves room for another order of summing.
+            A wrong RoPE pair, window edge, gamma, head map or factor gives 1e-3 to 1, an eps of twice the size 1e-4.
 A rounded cache is compared with the oracle that rounds the same way. A key near the middle of two representable numbers may
 go the other way there, so the test is on the root of the mean square: the difference may be 0.4 of what the rounding itself
 changes (float32 NumPy: 0.22 at most; a wrong rounding, a wrong group or none at all: about 1 and more).

@@ -47,8 +47,9 @@ def make(spec):
     C, D, H, K, F = spec.C, spec.D, spec.H, spec.K, spec.F
     louder = 2.0 if spec.tied else 1.0  # else a tied head answers with the token it was given
     has_norms = spec.arch != "nanochat"
-    # Heads of deviation about 3 in the logits: the best token then leads the second by about 1 on average.
-    matrix("token_embd.weight", spec.rows, C, 3.0, spec.embed_type)
+    # A head of deviation about 3 in the logits: the best token then leads the second by about 1 on average.
+    # Embeddings that are no head too are small, so that a wrong eps shows in the first norm.
+    matrix("token_embd.weight", spec.rows, C, 3.0 if spec.tied else 0.3, spec.embed_type)
     if not spec.tied:
         matrix("output.weight", spec.rows, C, 3.0, spec.embed_type)
     if has_norms:
