@@ -1,0 +1,29 @@
+/*
+ * One kernel set.  Included by cpu_kernels_<path>.c, which is compiled with the flags of its
+ * instruction set and defines KERNELS, the name of the table.  Nothing here may be called on a
+ * machine that lacks those instructions, so nothing but the table is visible outside.
+ */
+#include "cpu_attention_impl.h"
+#include "cpu_kernels.h"
+#include "cpu_ops_impl.h"
+#include "cpu_product_impl.h"
+#include "cpu_simd.h"
+#include "tellerd/backend/backend.h"
+
+const struct cpu_kernels KERNELS = {
+    .name = SIMD_PATH,
+    .product = kernel_product,
+    .attend = kernel_attend,
+    .attend_chunk = kernel_attend_chunk,
+    .attend_combine = kernel_attend_combine,
+    .attend_slots = kernel_attend_slots,
+    .norm = kernel_norm,
+    .expand = kernel_expand,
+    .round = kernel_round,
+    .rotate = kernel_rotate,
+    .dot = kernel_dot,
+    .add_scaled = kernel_add_scaled,
+    .swiglu = kernel_swiglu,
+    .relu_squared = kernel_relu_squared,
+    .softcap = kernel_softcap,
+};
