@@ -1,3 +1,6 @@
+#ifndef TELLERD_BACKEND_CPU_ATTENTION_IMPL_H
+#define TELLERD_BACKEND_CPU_ATTENTION_IMPL_H
+
 /*
  * Attention, in vec16.  Part of cpu_kernels_impl.h.
  *
@@ -8,6 +11,10 @@
  * by lane, group after group; values are summed position after position from 0; chunks are combined
  * in order.  What a query does not see adds exact zeros.
  */
+#include "cpu_kernels.h"
+#include "cpu_product_impl.h"
+#include "cpu_simd.h"
+#include "tellerd/backend/backend.h"
 
 /* e^x: at most 2 ulp off for x of -87 .. 88, 1.6e-38 below, NaN for NaN. */
 INLINE struct vec16 vec16_exp(struct vec16 x)
@@ -401,3 +408,5 @@ static void kernel_attend_slots(const struct cpu_attention_tile *t, float *scrat
     for (uint32_t i = 0; i < n_queries; i++)
         output_write(t, i, part[i].sum, s.outs + i * n_d);
 }
+
+#endif

@@ -1,3 +1,6 @@
+#ifndef TELLERD_BACKEND_CPU_KERNELS_IMPL_H
+#define TELLERD_BACKEND_CPU_KERNELS_IMPL_H
+
 /*
  * One kernel set.  Included by cpu_kernels_<path>.c, which is compiled with the flags of its
  * instruction set and defines KERNELS, the name of the table.  Nothing here may be called on a
@@ -8,7 +11,6 @@
 #include "cpu_ops_impl.h"
 #include "cpu_product_impl.h"
 #include "cpu_simd.h"
-#include "tellerd/backend/backend.h"
 
 const struct cpu_kernels KERNELS = {
     .name = SIMD_PATH,
@@ -27,3 +29,5 @@ const struct cpu_kernels KERNELS = {
     .relu_squared = kernel_relu_squared,
     .softcap = kernel_softcap,
 };
+
+#endif

@@ -1,6 +1,12 @@
+#ifndef TELLERD_BACKEND_CPU_OPS_IMPL_H
+#define TELLERD_BACKEND_CPU_OPS_IMPL_H
+
 /*
  * Norms, rotation, activations: element by element, in vec16.  Part of cpu_kernels_impl.h.
  */
+#include "cpu_attention_impl.h"
+#include "cpu_kernels.h"
+#include "cpu_simd.h"
 
 static float kernel_dot(const float *a, const float *b, uint32_t n)
 {
@@ -141,3 +147,5 @@ static void kernel_round(enum tensor_type type, const float *x, uint8_t *out, ui
     }
     tensor_quantize(type, x, out, n);
 }
+
+#endif

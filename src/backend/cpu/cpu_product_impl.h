@@ -1,3 +1,6 @@
+#ifndef TELLERD_BACKEND_CPU_PRODUCT_IMPL_H
+#define TELLERD_BACKEND_CPU_PRODUCT_IMPL_H
+
 /*
  * Products, in vec16.  Part of cpu_kernels_impl.h.
  *
@@ -5,6 +8,8 @@
  * accumulator may rest in memory between ranges of k, which changes nothing.  So a row's result is
  * the same bits in a tile of 1 and of 12, whichever of the ways below was taken.
  */
+#include "cpu_kernels.h"
+#include "cpu_simd.h"
 
 /* ---- tiles: y[r][p] (+)= sum over k of x[r][k] * w[p][k] ------------------------------------ */
 
@@ -434,3 +439,5 @@ static void kernel_product(const struct cpu_product *p, uint32_t first, uint32_t
             product_panels(p, first + i, n - i < np ? n - i : np, row, n_rows, scratch);
     }
 }
+
+#endif
