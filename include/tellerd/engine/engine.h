@@ -29,24 +29,31 @@ struct engine_config {
     uint32_t prefill_chunk; /* most rows one sequence prefills in a step; 0 = max_batch_tokens */
     bool prefix_cache;
     struct hash128 fingerprint; /* root of the prefix chain: model, banks, cache types */
+    bool metrics_vllm;          /* also under the names that vLLM uses */
 };
 
 /* Live numbers for status pages; copied without any engine lock. */
 struct engine_stats {
-    uint32_t n_running, n_waiting, n_sequences;
+    uint32_t n_running;   /* requests with a sequence in the batch */
+    uint32_t n_waiting;   /* requests that have not started */
+    uint32_t n_preempted; /* requests that have started and now wait for blocks */
+    uint32_t n_sequences; /* in the batch */
     uint32_t n_blocks,
         n_blocks_used; /* used = referenced by live sequences; cached-only blocks count as free */
     uint32_t n_blocks_cached; /* unreferenced but kept for prefix hits */
     uint64_t n_steps, n_preemptions, n_prompt_tokens, n_generated_tokens, n_cached_tokens;
-    uint64_t heartbeat_ns; /* clock_ns() of the last sign of progress */
-    bool idle;             /* nothing to do: the heartbeat may be old */
+    uint64_t heartbeat_ns; /* clock_ns() of the last sign of progress, also from within a step */
+    bool idle;             /* nothing to do, nor anything on its way: the heartbeat may be old */
     bool failed;
 };
 
 /*
- * Creates the engine around forward (borrowed; used from the engine thread only once started).
- * events: where engine_event messages are pushed (borrowed; allocated by malloc, the receiver frees
- * them).  metrics may be NULL.  Errors: BAD_CONFIG.
+ * Creates the engine around forward (borrowed; used from the engine thread only once started; its
+ * on_progress is taken for the heartbeat).  events: where engine_event messages are pushed
+ * (borrowed; one malloc each, the receiver frees them; they are the only allocation of a decode
+ * step).  metrics may be NULL.  n_context is lowered to what forward's model and pool can hold (one
+ * block stays spare), max_sequences to the rows of a step: ask engine_context().  Errors:
+ * BAD_CONFIG.
  */
 enum status engine_new(const struct engine_config *config, struct forward *forward,
                        struct queue *events, struct metrics *metrics, const char *model_name,

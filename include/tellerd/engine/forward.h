@@ -36,8 +36,13 @@ struct forward {
     bool has_bank;                     /* slots and value ids are wanted */
     uint32_t bank_rows, sink_row;      /* 0 / HPARAMS_NO_ROW without */
     uint64_t block_bytes_keys, block_bytes_values,
-        block_bytes_ids; /* of one block, all layers; for metrics */
+        block_bytes_ids;        /* of one block, all layers; for metrics */
+    uint64_t block_bytes_saved; /* value bytes that bank layers would have cached, less the ids */
     uint64_t bank_bytes, weight_bytes;
+    /* Set by the engine; called now and then within a long step, as a sign of progress.  May be
+     * NULL. */
+    void (*on_progress)(void *ctx);
+    void *progress_ctx;
 };
 
 #endif

@@ -58,7 +58,9 @@ enum engine_event_kind {
                               the first has n_top 0 and logprob NAN */
     EVENT_TOKEN,           /* a sampled token of `choice`, end-of-generation tokens included */
     EVENT_CHOICE_DONE,     /* the choice ended with `reason`; with FINISH_ERROR `error` says why */
-    EVENT_DONE,            /* the request is gone from the engine; nothing follows */
+    EVENT_DONE, /* the request is gone from the engine; nothing follows.  reason and error:
+                   of the request as a whole (an error or cancel of any choice, else
+                   choice 0's) */
 };
 
 struct engine_event {
@@ -69,7 +71,7 @@ struct engine_event {
     uint32_t choice;
     struct sampled token; /* logprob and top only when asked for */
     bool is_eog; /* EVENT_TOKEN: the token is an end-of-generation or stop id (its text is not
-                    shown) */
+                    shown; it counts as a completion token) */
     enum finish_reason reason;
     struct error error;
     uint32_t n_cached;      /* EVENT_STARTED */
