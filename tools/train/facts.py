@@ -163,6 +163,16 @@ OVERRIDE.update({
     "ip-sr": "", "bridge": "bridge shows and manipulates bridge addresses and devices.",
     "worms": "worms animates worms on the terminal.", "rain": "rain is an animated raindrops display.",
     "tset": "tset initializes a terminal.", "sail": "sail is a game with wooden ships and iron men.",
+    "sources.list": "sources.list lists the configured APT data sources.", "shells": "shells lists the valid login shells.",
+    "sudoers": "sudoers is the configuration file of sudo.", "whereis": "whereis locates the files of a command.",
+    "pidwait": "", "fallocate": "fallocate preallocates space to a file.", "nologin": "nologin politely refuses a login.",
+    "gitattributes": "gitattributes defines attributes for each path.", "shadow": "shadow is the file of encrypted passwords.",
+    "hwclock": "hwclock reads or sets the hardware clock.", "ssh-keyscan": "ssh-keyscan gathers SSH public keys from servers.",
+    "dpkg-divert": "dpkg-divert overrides a package's version of a file.", "ip-netns": "ip-netns manages network namespaces.",
+    "ip-link": "ip-link configures network devices.", "ip-route": "ip-route manages the routing table.",
+    "ip-address": "ip-address manages protocol addresses.", "dircolors": "dircolors sets up the colors of ls.",
+    "systemd-cgls": "systemd-cgls shows control group contents.", "lessfile": "", "lesspipe": "",
+    "systemd-nspawn": "systemd-nspawn runs a command or an OS in a light-weight container.",
     "ul": "ul does underlining.", "c++filt": "c++filt demangles C++ and Java symbols.",
     "robots": "robots is a game: fight off villainous robots.",
 })
@@ -307,6 +317,47 @@ TASKS = [
     (("reboot", "restart the machine"), "Use reboot or systemctl reboot."),
     (("see how long the system has been running",), "Use uptime. It tells how long the system has been running."),
 ]
+
+# One example for each of the commonest commands: (command, example, what it does).
+EXAMPLES = [
+    ("ls", "ls -l /tmp", "lists the files in /tmp with their details"), ("cp", "cp a.txt b.txt", "copies a.txt to b.txt"),
+    ("mv", "mv a.txt dir/", "moves a.txt into dir"), ("rm", "rm a.txt", "removes a.txt"),
+    ("mkdir", "mkdir -p a/b", "makes the directory a/b and its parent"), ("cd", "cd /etc", "goes to the directory /etc"),
+    ("cat", "cat a.txt", "prints a.txt"), ("less", "less a.txt", "shows a.txt page by page"),
+    ("head", "head -n 5 a.txt", "prints the first five lines of a.txt"), ("tail", "tail -f log", "follows the file log as it grows"),
+    ("grep", "grep -r word dir", "searches for word in all files below dir"),
+    ("find", "find . -name '*.c'", "finds all files whose name ends in .c"),
+    ("sed", "sed 's/old/new/g' a.txt", "replaces old by new in each line of a.txt"),
+    ("awk", "awk '{print $1}' a.txt", "prints the first field of each line of a.txt"),
+    ("tar", "tar -czf a.tar.gz dir", "packs dir into the archive a.tar.gz"), ("gzip", "gzip a.txt", "compresses a.txt to a.txt.gz"),
+    ("unzip", "unzip a.zip", "extracts the files of a.zip"), ("ssh", "ssh user@host", "logs in to host as user"),
+    ("scp", "scp a.txt host:", "copies a.txt to host"), ("rsync", "rsync -a dir/ host:dir/", "copies dir to host"),
+    ("curl", "curl -O URL", "downloads the file at URL"), ("wget", "wget URL", "downloads the file at URL"),
+    ("chmod", "chmod +x script", "makes script executable"), ("chown", "chown user a.txt", "makes user the owner of a.txt"),
+    ("ln", "ln -s target link", "makes a symbolic link to target"), ("sort", "sort -n a.txt", "sorts the lines of a.txt as numbers"),
+    ("uniq", "sort a.txt | uniq -c", "counts equal lines of a.txt"), ("wc", "wc -l a.txt", "counts the lines of a.txt"),
+    ("cut", "cut -d: -f1 /etc/passwd", "prints the user names"), ("tr", "tr a-z A-Z", "turns lower case into upper case"),
+    ("xargs", "find . -name '*.o' | xargs rm", "removes all files that find printed"),
+    ("diff", "diff -u old new", "shows the differences of two files"), ("patch", "patch -p1 < a.diff", "applies a.diff"),
+    ("ps", "ps -ef", "lists all processes"), ("kill", "kill 1234", "ends process 1234"), ("df", "df -h", "shows free space of all file systems"),
+    ("du", "du -sh dir", "shows the size of dir"), ("free", "free -h", "shows free memory"), ("man", "man ls", "shows the manual page of ls"),
+    ("systemctl", "systemctl restart ssh", "restarts the ssh service"),
+    ("journalctl", "journalctl -u ssh", "shows the log of the ssh service"), ("apt", "apt install tree", "installs the package tree"),
+    ("dpkg", "dpkg -l", "lists the installed packages"), ("git", "git clone URL", "copies a repository"),
+    ("make", "make -j2", "builds with two jobs"), ("gcc", "gcc -o prog prog.c", "compiles prog.c to prog"),
+    ("mount", "mount /dev/sdb1 /mnt", "mounts a disk on /mnt"), ("ip", "ip addr", "shows the network addresses"),
+    ("ss", "ss -tln", "shows the listening TCP sockets"), ("ping", "ping -c 3 host", "sends three echo requests to host"),
+    ("dig", "dig debian.org", "looks up debian.org in the DNS"), ("sudo", "sudo apt update", "updates the package lists as root"),
+    ("crontab", "crontab -e", "edits the current crontab"), ("date", "date -u", "prints the time in UTC"),
+    ("touch", "touch a.txt", "creates an empty file a.txt"), ("echo", "echo hello", "prints hello"),
+    ("tee", "make | tee log", "shows the output of make and writes it to log"), ("watch", "watch df -h", "runs df -h every two seconds"),
+]
+EXAMPLE_FORMS = ["How do I use {c}?", "how to use {c}", "Give me an example of {c}.", "Show me an example of {c}.", "{c} example",
+                 "Show an example of the {c} command.", "How is {c} used?", "how do I use the {c} command?", "Example for {c}?",
+                 "How does {c} work?"]
+EXAMPLE_HELD = ["Please show how to use {c}."]
+EXAMPLE_ANSWER = "For example, {e} {d}."
+
 TASK_FORMS = ["How do I {t}?", "How can I {t}?", "how to {t}", "How do I {t} on Linux?", "How to {t}?", "I want to {t}.",
               "What is the command to {t}?", "which command do I use to {t}?", "how do i {t}", "Tell me how to {t}."]
 TASK_HELD = ["What do I type to {t}?"]
@@ -315,7 +366,9 @@ TASK_HELD = ["What do I type to {t}?"]
 FORWARD = ["What does {c} do?", "What does the {c} command do?", "what does {c} do", "What is {c}?", "what is {c}",
            "{c}?", "{c}", "Explain {c}.", "Tell me about {c}.", "What is {c} for?", "What is the {c} command?",
            "what does the command {c} do?", "What is the purpose of {c}?", "Describe {c}.", "explain the {c} command",
-           "What is the {c} command for?", "Hi, what does {c} do?", "What do I use {c} for?"]
+           "What is the {c} command for?", "Hi, what does {c} do?", "What do I use {c} for?", "What's {c}?", "whats {c}",
+           "Do you know {c}?", "{c} command", "man {c}", "Can you explain {c}?", "what is the use of {c}?",
+           "I do not know {c}. What is it?"]
 FORWARD_HELD = ["Can you tell me what {c} does?", "What is {c} used for?"]
 
 # Questions from the description to the command. {d} is "lists directory contents", {b} "list directory contents".

@@ -21,7 +21,11 @@ bsdgames cowsay figlet fortune-mod time parted dosfstools lvm2 smartmontools eth
 SECTION5 = """fstab passwd group shadow hosts resolv.conf crontab sources.list sudoers ssh_config sshd_config hostname shells
 nsswitch.conf locale.gen systemd.service systemd.timer systemd.unit logrotate.conf apt.conf apt_preferences deb-control proc
 sysctl.conf gitignore gitattributes services protocols issue motd login.defs crypttab os-release machine-id""".split()
-SKIP = re.compile(r"[^a-zA-Z0-9_.+-]|^(sg_|ppm|pgm|pnm|pbm|xfs_|btrfs-|docker-|podman-|buildah-|nbd|lv|vg|pv.)")
+SKIP = re.compile(r"[^a-zA-Z0-9_.+-]|^(sg_|ppm|pgm|pnm|pbm|xfs_|btrfs-|docker-|podman-|buildah-|nbd|lv|vg|pv.|tipc|devlink|rdma-|dcb|"
+                  r"vdpa|xtables|ip-(?!link|route|address|netns)|gp-|cg_|tc-|arptables|ebtables|e2scrub|ssh-(sk|argv|keysign)|rtacct|"
+                  r"lnstat|wargames|countmail|phantasia|cfscores|snscore|pcp|nfnl|tunnel_key|sudo_|git-sh-|git-diagnose|git-mk|"
+                  r"mkfs.(bfs|cramfs|minix)|fsck.(cramfs|minix)|systemd-(fsckd|hwdb|pstore|repart|rfkill|sysext|initctl|localed|importd|dissect|"
+                  r"creds|escape|umount|mount|binfmt|id128|path|delta)|dpkg-(gen|dist|scan|vendor|trigger|real|shlib|build|name))")
 
 
 def third(verb):
@@ -84,6 +88,7 @@ def tidy(what):
     what = re.sub(r"\s*\((?:deprecated|experimental)[^)]*\)", "", what, flags=re.I)
     what = re.sub(r"^(?:tool|utility|program|command) to ", "", what, flags=re.I)
     what = what.strip().rstrip(".;:, ")
+    what = what.replace(" / ", " or ")
     what = re.sub(r"\bvia the\b", "through the", what)
     return what
 
@@ -124,7 +129,7 @@ def build_commands(pages, limit):
                 continue
             if p["package"] == "iproute2" and re.search(r"(?i)\btc\b|qdisc|polic|action|filter|traffic|schedul|queue|detection", what):
                 continue
-            if re.search(r"(?i)manual page for|^cleanup|number lines|columnate", what) or tier_of(name, p, rank) == 2 and p["section"] == "8":
+            if re.search(r"(?i) - |^[a-z]+ly [a-z]+ |^(satisfy|pipe|gather|soak|fine tune|animate|re-run|shall|begin|override|name service|preallocate) |manual page for|^cleanup|number lines|columnate", what) or tier_of(name, p, rank) == 2 and p["section"] == "8":
                 continue
             if re.search(r"[^\x20-\x7e]", what) or p["section"] == "5" and name in rank:
                 continue
@@ -198,7 +203,7 @@ def build_options(pages, commands, count, each):
             long = next((f for f in flags[1:] if f.startswith("--")), "")
             what = what.split(" (")[0] if what.count("(") != what.count(")") else what
             what = what + " a dot" if what.endswith("starting with") else what
-            if len(what) < 10 or re.search(r"(?i)^or |ignored|i\.e$|e\.g$|see below|than n,|^quiet mode|^4\.|option is|display (this )?help|help (text|message)", what):
+            if len(what) < 10 or re.search(r"(?i)^or |ignored|i\.e$|e\.g$|see below|than n,|true if|if level is|keywords are|^shortcut for|^quiet mode|^4\.|option is|display (this )?help|help (text|message)", what):
                 continue
             rank = (0 if name + " " + flag in F.FAMOUS else 1) * 4 + (0 if len(flag) == 2 and long else 1 if len(flag) == 2 else 2)
             if not re.match(r"[A-Z]{2}|SI|UTC", what):
@@ -252,16 +257,19 @@ def spoken(rng, name):
 def ask(rng, facts, taken, strange):
     """One question and its answer."""
     k = rng.random()
-    if k < .43:
+    if k < .40:
         c = pick(rng, facts["commands"])
         return rng.choice(F.FORWARD).format(c=spoken(rng, c["name"])), c["sentence"]
-    if k < .63:
+    if k < .62:
         c = pick(rng, facts["commands"])
         while not c["unique"]:
             c = pick(rng, facts["commands"])
         if c["base"]:
             return rng.choice(F.REVERSE_VERB).format(d=c["phrase"], b=c["base"]), c["sentence"]
         return rng.choice(F.REVERSE_NOUN).format(d=c["phrase"]), c["sentence"]
+    if k < .67:
+        name, example, does = rng.choice(F.EXAMPLES)
+        return rng.choice(F.EXAMPLE_FORMS).format(c=name), F.EXAMPLE_ANSWER.format(e=example, d=does)
     if k < .81:
         o = pick(rng, facts["options"])
         return rng.choice(F.OPTION).format(c=o["name"], o=o["option"]), o["answer"]
@@ -308,9 +316,9 @@ def conversations(facts, seed):
 def main():
     ap = argparse.ArgumentParser(description=__doc__)
     ap.add_argument("--data", required=True, help="folder with pages.jsonl; facts.json is written there")
-    ap.add_argument("--commands", type=int, default=460)
-    ap.add_argument("--option-commands", type=int, default=70)
-    ap.add_argument("--options-each", type=int, default=5)
+    ap.add_argument("--commands", type=int, default=700)
+    ap.add_argument("--option-commands", type=int, default=130)
+    ap.add_argument("--options-each", type=int, default=6)
     args = ap.parse_args()
     pages = load_pages(os.path.join(args.data, "pages.jsonl"))
     commands = build_commands(pages, args.commands)

@@ -140,7 +140,7 @@ def exact_match(model, codec, pairs, t=96):
 def held_out_questions(facts):
     """Named lists of (question, answer) in wordings that are never trained on."""
     cmds = facts["commands"]
-    out = {"command, common": [], "command, other": [], "which command": [], "option": [], "task": []}
+    out = {"command, common": [], "command, other": [], "which command": [], "option": [], "example": [], "task": []}
     for i, c in enumerate(cmds):
         out["command, common" if c["tier"] == 0 else "command, other"].append(
             (F.FORWARD_HELD[i % 2].format(c=c["name"]), c["sentence"]))
@@ -148,6 +148,8 @@ def held_out_questions(facts):
             out["which command"].append((F.REVERSE_HELD[0].format(d=c["phrase"]), c["sentence"]))
     for o in facts["options"]:
         out["option"].append((F.OPTION_HELD[0].format(c=o["name"], o=o["option"]), o["answer"]))
+    for name, example, does in F.EXAMPLES:
+        out["example"].append((F.EXAMPLE_HELD[0].format(c=name), F.EXAMPLE_ANSWER.format(e=example, d=does)))
     for asks, answer in F.TASKS:
         out["task"].append((F.TASK_HELD[0].format(t=asks[0]), answer))
     return out
@@ -162,7 +164,7 @@ def groups(model, lr):
             {"params": pick["emb"], "lr": lr * 2, "betas": (.9, .95), "decay": .0},
             {"params": pick["norm"], "lr": lr, "betas": (.9, .95), "decay": .0},
             {"params": pick["bank"], "lr": 1e-2, "betas": (.9, .95), "decay": .0},
-            {"params": pick["gamma"], "lr": 5e-2, "betas": (.9, .95), "decay": .0}]
+            {"params": pick["gamma"], "lr": 2e-2, "betas": (.9, .95), "decay": .0}]
 
 
 def schedule(frac):
@@ -181,7 +183,7 @@ def main():
     ap.add_argument("--lr", type=float, default=3e-3)
     ap.add_argument("--batch", type=int, default=8)
     ap.add_argument("--length", type=int, default=256)
-    ap.add_argument("--text-share", type=float, default=.22)
+    ap.add_argument("--text-share", type=float, default=.27)
     ap.add_argument("--text-weight", type=float, default=.5)
     ap.add_argument("--question-weight", type=float, default=.1)
     ap.add_argument("--save-every", type=float, default=300, help="seconds")
