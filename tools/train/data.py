@@ -4,6 +4,7 @@
 Output in --out: pages.jsonl (name, section, package, names, whatis, text) and packages.tsv (name, version).
 Nothing is installed: packages are downloaded by apt-get and unpacked beside.
 """
+
 import argparse
 import gzip
 import html
@@ -13,8 +14,13 @@ import re
 import subprocess
 import sys
 
-KEEP = ("./usr/share/man/man[15678]*", "./usr/share/doc/debian-handbook*",
-        "./usr/share/doc/maint-guide*", "./usr/share/doc/debian-policy*", "./usr/share/doc/debian-faq*")
+KEEP = (
+    "./usr/share/man/man[15678]*",
+    "./usr/share/doc/debian-handbook*",
+    "./usr/share/doc/maint-guide*",
+    "./usr/share/doc/debian-policy*",
+    "./usr/share/doc/debian-faq*",
+)
 
 
 def read_list(path):
@@ -53,8 +59,20 @@ def field(deb, name):
 def render(raw):
     p = subprocess.run(["mandoc", "-T", "utf8", "-O", "width=100"], input=raw, capture_output=True)
     text = re.sub(".\b", "", p.stdout.decode("utf-8", "replace"))
-    for a, b in (("\u2010", "-"), ("\u2212", "-"), ("\u2011", "-"), ("\u2018", "'"), ("\u2019", "'"), ("\u00a0", " "),
-                 ("\u201c", '"'), ("\u201d", '"'), ("\u2013", "-"), ("\u2014", "-"), ("\u00b7", "*"), ("\u2022", "*")):
+    for a, b in (
+        ("\u2010", "-"),
+        ("\u2212", "-"),
+        ("\u2011", "-"),
+        ("\u2018", "'"),
+        ("\u2019", "'"),
+        ("\u00a0", " "),
+        ("\u201c", '"'),
+        ("\u201d", '"'),
+        ("\u2013", "-"),
+        ("\u2014", "-"),
+        ("\u00b7", "*"),
+        ("\u2022", "*"),
+    ):
         text = text.replace(a, b)
     return text
 
@@ -107,8 +125,14 @@ def pages(tree, package):
             text = render(raw)
             names, what = whatis(text)
             if len(text) > 300:
-                yield {"name": re.sub(r"\.\d\w*\.gz$", "", f), "section": sec, "package": package,
-                       "names": names, "whatis": what, "text": text}
+                yield {
+                    "name": re.sub(r"\.\d\w*\.gz$", "", f),
+                    "section": sec,
+                    "package": package,
+                    "names": names,
+                    "whatis": what,
+                    "text": text,
+                }
 
 
 def main():
@@ -119,8 +143,10 @@ def main():
     debs = os.path.join(args.out, "debs")
     download(read_list(args.packages), debs)
     count = 0
-    with open(os.path.join(args.out, "pages.jsonl"), "w") as out, \
-         open(os.path.join(args.out, "packages.tsv"), "w") as tsv:
+    with (
+        open(os.path.join(args.out, "pages.jsonl"), "w") as out,
+        open(os.path.join(args.out, "packages.tsv"), "w") as tsv,
+    ):
         for f in sorted(os.listdir(debs)):
             if not f.endswith(".deb"):
                 continue

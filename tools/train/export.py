@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Write a checkpoint of train.py as GGUF: Q8_0 matrices, embedding and bank, F32 norms and gamma (docs/formats.md)."""
+
 import argparse
 import json
 import os
@@ -23,13 +24,15 @@ def vocabulary(path):
 
 def metadata(c, name, tokenizer):
     tokens, merges = vocabulary(tokenizer)
-    if len(tokens) != c["vocab"] or tokens[:len(SPECIAL)] != SPECIAL:
+    if len(tokens) != c["vocab"] or tokens[: len(SPECIAL)] != SPECIAL:
         raise SystemExit("export: the tokenizer is not the one that the model was trained with")
     first_bank = 2 * c["layers"] // 3
     return {
         "general.architecture": gguf.string("llama"),
         "general.name": gguf.string(name),
-        "general.description": gguf.string("Small Unix helper with a Bank-of-Values cache, trained from Debian's manual pages"),
+        "general.description": gguf.string(
+            "Small Unix helper with a Bank-of-Values cache, trained from Debian's manual pages"
+        ),
         "llama.block_count": gguf.u32(c["layers"]),
         "llama.context_length": gguf.u32(c["context"]),
         "llama.embedding_length": gguf.u32(c["dim"]),
@@ -41,7 +44,8 @@ def metadata(c, name, tokenizer):
         "llama.rope.dimension_count": gguf.u32(c["dim"] // c["heads"]),
         "llama.vocab_size": gguf.u32(c["vocab"]),
         "llama.attention.value_source": gguf.array(
-            "string", ["bank" if i >= first_bank else "residual" for i in range(c["layers"])]),
+            "string", ["bank" if i >= first_bank else "residual" for i in range(c["layers"])]
+        ),
         "llama.value_bank.rows": gguf.u32(c["vocab"]),
         "tokenizer.ggml.model": gguf.string("gpt2"),
         "tokenizer.ggml.pre": gguf.string("smollm"),
@@ -55,9 +59,19 @@ def metadata(c, name, tokenizer):
     }
 
 
-NAMES = {"attn_norm": "attn_norm.weight", "ffn_norm": "ffn_norm.weight", "q": "attn_q.weight", "k": "attn_k.weight",
-         "v": "attn_v.weight", "o": "attn_output.weight", "gate": "ffn_gate.weight", "up": "ffn_up.weight",
-         "down": "ffn_down.weight", "bank": "attn_v_bank.weight", "gamma": "attn_v_bank.gamma"}
+NAMES = {
+    "attn_norm": "attn_norm.weight",
+    "ffn_norm": "ffn_norm.weight",
+    "q": "attn_q.weight",
+    "k": "attn_k.weight",
+    "v": "attn_v.weight",
+    "o": "attn_output.weight",
+    "gate": "ffn_gate.weight",
+    "up": "ffn_up.weight",
+    "down": "ffn_down.weight",
+    "bank": "attn_v_bank.weight",
+    "gamma": "attn_v_bank.gamma",
+}
 
 
 def tensors(state):
@@ -87,8 +101,17 @@ def main():
     gguf.write(path, metadata(c, name, args.tokenizer), list(tensors(saved["model"])))
     run = {k: v for k, v in saved["args"].items() if k not in ("data", "out")}
     with open(os.path.join(args.folder, "training.json"), "w") as f:
-        json.dump({"model": c, "parameters": saved["parameters"], "run": run, "held_out_questions": saved["sizes"],
-                   "curve": saved["curve"]}, f, indent=1)
+        json.dump(
+            {
+                "model": c,
+                "parameters": saved["parameters"],
+                "run": run,
+                "held_out_questions": saved["sizes"],
+                "curve": saved["curve"],
+            },
+            f,
+            indent=1,
+        )
         f.write("\n")
     print("%s: %d bytes" % (path, os.path.getsize(path)))
 

@@ -2,6 +2,7 @@
 
 RoPE rotates interleaved pairs, as GGUF's llama does, so that export needs no permutation.
 """
+
 import ctypes
 import math
 import os
@@ -16,8 +17,10 @@ def _load():
     out = os.path.join(os.environ.get("TMPDIR", "/tmp"), "train_kernels_%d.so" % os.getuid())
     src = os.path.join(here, "kernels.c")
     if not os.path.exists(out) or os.path.getmtime(out) < os.path.getmtime(src):
-        subprocess.run(["gcc", "-O3", "-march=native", "-ffast-math", "-shared", "-fPIC", src, "-o", out + ".new", "-lm"],
-                       check=True)
+        subprocess.run(
+            ["gcc", "-O3", "-march=native", "-ffast-math", "-shared", "-fPIC", src, "-o", out + ".new", "-lm"],
+            check=True,
+        )
         os.replace(out + ".new", out)
     return ctypes.CDLL(out)
 
@@ -120,7 +123,9 @@ class HeadLoss(torch.autograd.Function):
         z = x @ emb.t()
         rows = torch.empty(x.shape[0])
         K.xent(ptr(z), ptr(target), ptr(weight), ptr(rows), i64(z.shape[0]), i64(z.shape[1]))
-        ctx.save_for_backward(z @ emb if ctx.needs_input_grad[0] else rows, z.t() @ x if ctx.needs_input_grad[1] else rows)
+        ctx.save_for_backward(
+            z @ emb if ctx.needs_input_grad[0] else rows, z.t() @ x if ctx.needs_input_grad[1] else rows
+        )
         ctx.mark_non_differentiable(rows)
         return (rows * weight).sum(), rows
 
@@ -233,12 +238,22 @@ class AdamW:
         self.step_count += 1
         for g in self.groups:
             b1, b2 = g["betas"]
-            c1, c2 = 1 - b1 ** self.step_count, math.sqrt(1 - b2 ** self.step_count)
+            c1, c2 = 1 - b1**self.step_count, math.sqrt(1 - b2**self.step_count)
             lr = g["lr"] * scale
             for p in g["params"]:
                 if p.grad is None:
                     continue
                 m, v = self.state[p]
-                K.adamw(ptr(p.data), ptr(p.grad.contiguous()), ptr(m), ptr(v), i64(p.numel()), f32(lr * c2 / c1), f32(b1),
-                        f32(b2), f32(1e-8 * c2), f32(1 - lr * g["decay"]))
+                K.adamw(
+                    ptr(p.data),
+                    ptr(p.grad.contiguous()),
+                    ptr(m),
+                    ptr(v),
+                    i64(p.numel()),
+                    f32(lr * c2 / c1),
+                    f32(b1),
+                    f32(b2),
+                    f32(1e-8 * c2),
+                    f32(1 - lr * g["decay"]),
+                )
                 p.grad = None

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """Draw training.json: training losses, held-out bits per byte, and answers right on wordings never trained on."""
+
 import argparse
 import json
 
 import matplotlib
+
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 
@@ -28,7 +30,7 @@ def main():
     for ax in (left, middle, right):
         ax.set_xlabel("million tokens")
         ax.set_ylim(bottom=0)
-        ax.grid(alpha=.3)
+        ax.grid(alpha=0.3)
         ax.legend(fontsize=8)
     fig.tight_layout()
     fig.savefig(args.image, dpi=110)

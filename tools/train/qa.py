@@ -4,6 +4,7 @@
 facts.json: {"commands": [{name, sentence, base, verb, weight}], "options": [{name, option, answer, weight}]}.
 conversations() yields lists of (role, text); it is endless and its seed fixes it.
 """
+
 import argparse
 import json
 import os
@@ -12,20 +13,35 @@ import re
 
 import facts as F
 
-TIER2 = set("""coreutils util-linux util-linux-extra mount bsdutils bsdextrautils findutils grep sed gawk mawk tar gzip bzip2 xz-utils
+TIER2 = set(
+    """coreutils util-linux util-linux-extra mount bsdutils bsdextrautils findutils grep sed gawk mawk tar gzip bzip2 xz-utils
 zstd procps psmisc git-man systemd systemd-container apt dpkg dpkg-dev openssh-client openssh-server curl wget rsync gcc-12 make
 binutils-common bash dash login passwd e2fsprogs fdisk diffutils less file man-db hostname iproute2 iputils-ping net-tools
 sudo cron vim nano tmux screen htop lsof strace gdb patch bc dc jq tree zip unzip openssl gpg ncurses-bin udev kmod pciutils
 usbutils debianutils adduser libc-bin bind9-dnsutils bind9-host tcpdump netcat-openbsd cpio attr acl at rename moreutils
-bsdgames cowsay figlet fortune-mod time parted dosfstools lvm2 smartmontools ethtool nftables iptables sysstat valgrind""".split())
+bsdgames cowsay figlet fortune-mod time parted dosfstools lvm2 smartmontools ethtool nftables iptables sysstat valgrind""".split()
+)
 SECTION5 = """fstab passwd group shadow hosts resolv.conf crontab sources.list sudoers ssh_config sshd_config hostname shells
 nsswitch.conf locale.gen systemd.service systemd.timer systemd.unit logrotate.conf apt.conf apt_preferences deb-control proc
 sysctl.conf gitignore gitattributes services protocols issue motd login.defs crypttab os-release machine-id""".split()
-SKIP = re.compile(r"[^a-zA-Z0-9_.+-]|^(sg_|ppm|pgm|pnm|pbm|xfs_|btrfs-|docker-|podman-|buildah-|nbd|lv|vg|pv.|tipc|devlink|rdma-|dcb|"
-                  r"vdpa|xtables|ip-(?!link|route|address|netns)|gp-|cg_|tc-|arptables|ebtables|e2scrub|ssh-(sk|argv|keysign)|rtacct|"
-                  r"lnstat|wargames|countmail|phantasia|cfscores|snscore|pcp|nfnl|tunnel_key|sudo_|git-sh-|git-diagnose|git-mk|"
-                  r"mkfs.(bfs|cramfs|minix)|fsck.(cramfs|minix)|systemd-(fsckd|hwdb|pstore|repart|rfkill|sysext|initctl|localed|importd|dissect|"
-                  r"creds|escape|umount|mount|binfmt|id128|path|delta)|dpkg-(gen|dist|scan|vendor|trigger|real|shlib|build|name))")
+SKIP = re.compile(
+    r"[^a-zA-Z0-9_.+-]|^(sg_|ppm|pgm|pnm|pbm|xfs_|btrfs-|docker-|podman-|buildah-|nbd|lv|vg|pv.|tipc|devlink|rdma-|dcb|"
+    r"vdpa|xtables|ip-(?!link|route|address|netns)|gp-|cg_|tc-|arptables|ebtables|e2scrub|ssh-(sk|argv|keysign)|rtacct|"
+    r"lnstat|wargames|countmail|phantasia|cfscores|snscore|pcp|nfnl|tunnel_key|sudo_|git-sh-|git-diagnose|git-mk|"
+    r"mkfs.(bfs|cramfs|minix)|fsck.(cramfs|minix)|systemd-(fsckd|hwdb|pstore|repart|rfkill|sysext|initctl|localed|importd|dissect|"
+    r"creds|escape|umount|mount|binfmt|id128|path|delta)|dpkg-(gen|dist|scan|vendor|trigger|real|shlib|build|name))"
+)
+# Descriptions that make no good sentence, and corners of packages that nobody asks about.
+BAD_WHAT = re.compile(
+    r"(?i) - |^[a-z]+ly [a-z]+ |^(satisfy|pipe|gather|soak|fine tune|animate|re-run|shall|begin|override|name service|"
+    r"preallocate) |manual page for|^cleanup|number lines|columnate"
+)
+TRAFFIC = re.compile(r"(?i)\btc\b|qdisc|polic|action|filter|traffic|schedul|queue|detection")
+PLUMBING = re.compile(r"internal|helper|low-level|remote-|--|fast-|pack|index-|hook")
+BAD_OPTION = re.compile(
+    r"(?i)^or |ignored|i\.e$|e\.g$|see below|than n,|true if|if level is|keywords are|^shortcut for|^quiet mode|^4\.|"
+    r"option is|display (this )?help|help (text|message)"
+)
 
 
 def third(verb):
@@ -47,11 +63,11 @@ def verb_phrase(what):
     verbs = set(F.VERBS)
     base = first
     if first not in verbs:
-        cands = [v for v in verbs if third(v) == first]
+        cands = sorted(v for v in verbs if third(v) == first)
         if not cands:
             return None
         base = cands[0]
-    out_b, out_t = [base + words[0][len(first):]], [third(base) + words[0][len(first):]]
+    out_b, out_t = [base + words[0][len(first) :]], [third(base) + words[0][len(first) :]]
     joined = words[0].endswith(",")
     for i, word in enumerate(words[1:], 1):
         bare = word.rstrip(",")
@@ -59,7 +75,7 @@ def verb_phrase(what):
         near = prev in ("and", "or") or prev.endswith(",")
         if near and (bare in F.LATER or (bare in verbs and i <= 3 and (joined or i == 2))):
             out_b.append(word)
-            out_t.append(third(bare) + word[len(bare):])
+            out_t.append(third(bare) + word[len(bare) :])
         else:
             out_b.append(word)
             out_t.append(word)
@@ -71,7 +87,11 @@ def article(what):
     if first.lower() in ("a", "an", "the", "all", "some", "various"):
         return what[0].lower() + what[1:] if first.lower() in ("a", "an", "the") else what
     head = re.split(r" (?:for|of|to|that|which|in|on|with|from|and|by|used|\(|-)\b|[,;(:]", what)[0].split()
-    plural = head and re.search(r"[^s]s$", head[-1]) and head[-1].lower() not in ("status", "bus", "dns", "access", "process")
+    plural = (
+        head
+        and re.search(r"[^s]s$", head[-1])
+        and head[-1].lower() not in ("status", "bus", "dns", "access", "process")
+    )
     if first.isupper() or first in ("GNU", "OpenSSH", "Linux", "Debian", "systemd", "Git", "OpenSSL"):
         return ("" if plural else "the ") + what
     if plural:
@@ -81,7 +101,9 @@ def article(what):
             what = what[0].lower() + what[1:]
         else:
             return "the " + what
-    return ("an " if what[0].lower() in "aeiou" and not what.lower().startswith(("uni", "use", "user")) else "a ") + what
+    return (
+        "an " if what[0].lower() in "aeiou" and not what.lower().startswith(("uni", "use", "user")) else "a "
+    ) + what
 
 
 def tidy(what):
@@ -112,6 +134,20 @@ def tier_of(name, page, rank):
     return 1 if page["package"] in TIER2 or page["section"] == "5" else 2
 
 
+def wanted(name, page, what, rank):
+    """Whether the fact is one for the model: a sentence of fair length about a command that people meet."""
+    tier, package = tier_of(name, page, rank), page["package"]
+    if SKIP.search(name) or len(name) > 22 or name != name.lower() or not 8 <= len(what) <= 75:
+        return False
+    if BAD_WHAT.search(what) or re.search(r"[^\x20-\x7e]", what) or page["section"] == "5" and name in rank:
+        return False
+    if tier == 2 and (page["section"] == "8" or "-" in name):
+        return False
+    if package == "openssl" and name != "openssl" or package == "iproute2" and TRAFFIC.search(what):
+        return False
+    return not (name.startswith("git-") and PLUMBING.search(name + what))
+
+
 def build_commands(pages, limit):
     rank = {n: i for i, n in enumerate(F.COMMON)}
     found = {}
@@ -123,35 +159,35 @@ def build_commands(pages, limit):
         names = p["names"] if p["section"] != "5" else [p["name"]]
         for name in names:
             what = tidy(p["whatis"])
-            if SKIP.search(name) or len(name) > 22 or not 8 <= len(what) <= 75 or name in found:
-                continue
-            if (p["package"] == "openssl" and name != "openssl") or name != name.lower():
-                continue
-            if p["package"] == "iproute2" and re.search(r"(?i)\btc\b|qdisc|polic|action|filter|traffic|schedul|queue|detection", what):
-                continue
-            if re.search(r"(?i) - |^[a-z]+ly [a-z]+ |^(satisfy|pipe|gather|soak|fine tune|animate|re-run|shall|begin|override|name service|preallocate) |manual page for|^cleanup|number lines|columnate", what) or tier_of(name, p, rank) == 2 and p["section"] == "8":
-                continue
-            if re.search(r"[^\x20-\x7e]", what) or p["section"] == "5" and name in rank:
-                continue
-            tier = tier_of(name, p, rank)
-            if tier == 2 and "-" in name:
-                continue
-            if name.startswith("git-") and re.search(r"internal|helper|low-level|remote-|--|fast-|pack|index-|hook", name + what):
+            if name in found or not wanted(name, p, what, rank):
                 continue
             text, base, phrase = sentence(name, what)
-            found[name] = {"name": name, "sentence": text, "base": base, "phrase": phrase, "tier": tier,
-                           "package": p["package"], "section": p["section"]}
+            found[name] = {
+                "name": name,
+                "sentence": text,
+                "base": base,
+                "phrase": phrase,
+                "tier": tier_of(name, p, rank),
+                "package": p["package"],
+                "section": p["section"],
+            }
+    for name in F.DROPPED:
+        found.pop(name, None)
     for name, text in F.OVERRIDE.items():
-        if not text:
-            found.pop(name, None)
-            continue
-        body = text[len(name) + 1:].rstrip(".").split(";")[0]
+        body = text[len(name) + 1 :].rstrip(".").split(";")[0]
         old = found.get(name, {"package": "", "section": "1"})
         verb = None if body.startswith("is ") else verb_phrase(body)
-        found[name] = dict(old, name=name, sentence=text, base=verb[0] if verb else "",
-                           phrase=body[3:] if body.startswith("is ") else body,
-                           tier=0 if name in rank else old.get("tier", 1))
-    items = sorted(found.values(), key=lambda c: (c["tier"], rank.get(c["name"], 9999), len(c["name"]), c["name"]))[:limit]
+        found[name] = dict(
+            old,
+            name=name,
+            sentence=text,
+            base=verb[0] if verb else "",
+            phrase=body[3:] if body.startswith("is ") else body,
+            tier=0 if name in rank else old.get("tier", 1),
+        )
+    items = sorted(found.values(), key=lambda c: (c["tier"], rank.get(c["name"], 9999), len(c["name"]), c["name"]))[
+        :limit
+    ]
     owner = {}
     for c in items:
         r = rank.get(c["name"], 9999)
@@ -160,7 +196,10 @@ def build_commands(pages, limit):
     return items
 
 
-OPT = re.compile(r"^ {2,12}(-[A-Za-z0-9](?:[ =]?\S+)?(?:, *-[A-Za-z])?(?:, *--?[a-z][\w-]*(?:\[?=\S+)?)?|--[a-z][\w-]+(?:\[?=\S+)?)(?:  +(\S.*))?$")
+OPT = re.compile(
+    r"^ {2,12}(-[A-Za-z0-9](?:[ =]?\S+)?(?:, *-[A-Za-z])?(?:, *--?[a-z][\w-]*(?:\[?=\S+)?)?|"
+    r"--[a-z][\w-]+(?:\[?=\S+)?)(?:  +(\S.*))?$"
+)
 
 
 def options_of(text):
@@ -171,7 +210,7 @@ def options_of(text):
             continue
         indent = len(line) - len(line.lstrip())
         desc = [m.group(2)] if m.group(2) else []
-        for more in lines[i + 1:i + 7]:
+        for more in lines[i + 1 : i + 7]:
             if not more.strip() or len(more) - len(more.lstrip()) <= indent:
                 break
             desc.append(more.strip())
@@ -197,25 +236,34 @@ def build_options(pages, commands, count, each):
         seen, mine = set(), []
         for flags, what in options_of(page["text"]):
             flag = flags[0]
-            if flag in seen or not re.match(r"^-[A-Za-z0-9]$|^--[a-z-]{3,14}$", flag) or flag in ("--help", "--version", "-V"):
+            if (
+                flag in seen
+                or not re.match(r"^-[A-Za-z0-9]$|^--[a-z-]{3,14}$", flag)
+                or flag in ("--help", "--version", "-V")
+            ):
                 continue
             seen.add(flag)
             long = next((f for f in flags[1:] if f.startswith("--")), "")
             what = what.split(" (")[0] if what.count("(") != what.count(")") else what
             what = what + " a dot" if what.endswith("starting with") else what
-            if len(what) < 10 or re.search(r"(?i)^or |ignored|i\.e$|e\.g$|see below|than n,|true if|if level is|keywords are|^shortcut for|^quiet mode|^4\.|option is|display (this )?help|help (text|message)", what):
+            if len(what) < 10 or BAD_OPTION.search(what):
                 continue
-            rank = (0 if name + " " + flag in F.FAMOUS else 1) * 4 + (0 if len(flag) == 2 and long else 1 if len(flag) == 2 else 2)
+            rank = (0 if name + " " + flag in F.FAMOUS else 1) * 4 + (
+                0 if len(flag) == 2 and long else 1 if len(flag) == 2 else 2
+            )
             if not re.match(r"[A-Z]{2}|SI|UTC", what):
                 what = what[0].lower() + what[1:]
             answer = "%s %s%s: %s." % (name, flag, " (%s)" % long if long else "", what)
             mine.append((rank, len(mine), {"name": name, "option": flag, "answer": answer}))
         mine.sort(key=lambda m: m[:2])
         mine = [m for m in mine if m[2]["option"] not in {o for n, o in F.OPTION_OVERRIDE if n == name}]
-        mine = [(0, 0, {"name": name, "option": o, "answer": "%s %s%s: %s." % (name, o, x and " (%s)" % x, w)})
-                for (n, o), (x, w) in F.OPTION_OVERRIDE.items() if n == name] + mine
+        mine = [
+            (0, 0, {"name": name, "option": o, "answer": "%s %s%s: %s." % (name, o, x and " (%s)" % x, w)})
+            for (n, o), (x, w) in F.OPTION_OVERRIDE.items()
+            if n == name
+        ] + mine
         famous = sum(m[0] < 4 for m in mine)
-        for rank, _, o in [m for m in mine if m[0] < 6][:max(each, famous)]:
+        for rank, _, o in [m for m in mine if m[0] < 6][: max(each, famous)]:
             o["weight"] = 4.0 if rank < 4 else 2.0 if name in F.COMMON[:60] else 1.0
             out.append(o)
     return out
@@ -225,61 +273,62 @@ def pick(rng, items):
     return rng.choices(items, [i["weight"] for i in items])[0]
 
 
-SYL = "ba be bo ca co da de di do fa fi fo ga go ha ho ja ju ka ki ko la le lo ma mi mo na no pa pi po ra re ri ro sa so ta te ti to va vi wa xa yo za zo".split()
+SYL = """ba be bo ca co da de di do fa fi fo ga go ha ho ja ju ka ki ko la le lo ma mi mo na no pa pi po ra re ri ro sa
+so ta te ti to va vi wa xa yo za zo""".split()
 WORDS = """apple house river stone window flower table music paper yellow dragon castle winter summer garden doctor engine
 pocket silver planet monkey tiger rabbit cheese butter coffee orange banana bridge candle cotton dinner forest guitar hammer
 island jacket kitten ladder market needle office pencil rocket school ticket valley wallet blanket chicken dolphin""".split()
 
 
 def unknown_name(rng, taken, strange):
-    if rng.random() < .15:
+    if rng.random() < 0.15:
         return rng.choice(strange)
     while True:
         k = rng.random()
-        if k < .4:
+        if k < 0.4:
             name = "".join(rng.choice(SYL) for _ in range(rng.randint(2, 4)))
-        elif k < .6:
+        elif k < 0.6:
             name = rng.choice(WORDS) + rng.choice(["", "", "ctl", "d", "-tool", "fs", "2", "cat"])
-        elif k < .8:
+        elif k < 0.8:
             name = "".join(rng.choice("abcdefghijklmnopqrstuvwxyz") for _ in range(rng.randint(3, 8)))
         else:
             a, b = rng.sample(strange, 2)
-            name = a[:max(2, len(a) // 2)] + b[len(b) // 2:]
+            name = a[: max(2, len(a) // 2)] + b[len(b) // 2 :]
         if name not in taken:
             return name
 
 
 def spoken(rng, name):
     """git-commit is asked for as "git commit" half of the time."""
-    return name.replace("-", " ", 1) if name.startswith("git-") and rng.random() < .5 else name
+    return name.replace("-", " ", 1) if name.startswith("git-") and rng.random() < 0.5 else name
 
 
 def ask(rng, facts, taken, strange):
     """One question and its answer."""
     k = rng.random()
-    if k < .40:
+    if k < 0.40:
         c = pick(rng, facts["commands"])
         return rng.choice(F.FORWARD).format(c=spoken(rng, c["name"])), c["sentence"]
-    if k < .62:
+    if k < 0.62:
         c = pick(rng, facts["commands"])
         while not c["unique"]:
             c = pick(rng, facts["commands"])
         if c["base"]:
             return rng.choice(F.REVERSE_VERB).format(d=c["phrase"], b=c["base"]), c["sentence"]
         return rng.choice(F.REVERSE_NOUN).format(d=c["phrase"]), c["sentence"]
-    if k < .67:
+    if k < 0.67:
         name, example, does = rng.choice(F.EXAMPLES)
         return rng.choice(F.EXAMPLE_FORMS).format(c=name), F.EXAMPLE_ANSWER.format(e=example, d=does)
-    if k < .81:
+    if k < 0.81:
         o = pick(rng, facts["options"])
         return rng.choice(F.OPTION).format(c=o["name"], o=o["option"]), o["answer"]
-    if k < .88:
+    if k < 0.88:
         asks, answer = rng.choice(F.TASKS)
         return rng.choice(F.TASK_FORMS).format(t=rng.choice(asks)), answer
-    if k < .95:
+    if k < 0.95:
         name = unknown_name(rng, taken, strange)
         return rng.choice(F.FORWARD).format(c=name), F.UNKNOWN.format(c=name)
-    if k < .97:
+    if k < 0.97:
         return rng.choice(F.OFFTOPIC_Q), F.OFFTOPIC
     asks, answer = rng.choice(F.SMALL_TALK)
     return rng.choice(asks), answer
@@ -287,13 +336,13 @@ def ask(rng, facts, taken, strange):
 
 def vary(rng, q):
     k = rng.random()
-    if k < .08:
+    if k < 0.08:
         return q.rstrip("?.")
-    if k < .14:
+    if k < 0.14:
         return q[0].lower() + q[1:]
-    if k < .17:
+    if k < 0.17:
         return q + " "
-    if k < .20:
+    if k < 0.20:
         return "Please: " + q
     return q
 
@@ -305,9 +354,9 @@ def conversations(facts, seed):
     strange = [n for n in facts["all_names"] if n not in known and re.match(r"[a-z][a-z0-9-]{1,16}$", n)]
     while True:
         chat = []
-        if rng.random() < .12:
+        if rng.random() < 0.12:
             chat.append(("system", rng.choice(F.SYSTEM)))
-        for _ in range(rng.choices([1, 2, 3, 4], [.62, .2, .1, .08])[0]):
+        for _ in range(rng.choices([1, 2, 3, 4], [0.62, 0.2, 0.1, 0.08])[0]):
             q, a = ask(rng, facts, taken, strange)
             chat += [("user", vary(rng, q)), ("assistant", a)]
         yield chat

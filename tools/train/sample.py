@@ -5,6 +5,7 @@ Everything comes from the file: weights, vocabulary, merges, template. This is a
   sample.py MODEL.gguf "What does the ls command do?"
   sample.py MODEL.gguf --expected expected.json      writes the golden answers of PROMPTS
 """
+
 import argparse
 import json
 import os
@@ -16,12 +17,28 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from lib import gguf  # noqa: E402
 
-PROMPTS = ["What does the ls command do?", "What does tar do?", "Which command lists directory contents?",
-           "How do I see disk usage?", "What does the -a option of ls mean?", "Who are you?", "hello", "thanks",
-           "What does git commit do?", "What is systemctl?", "grep -i?", "How do I copy a file to another machine?",
-           "What does the frobnicate command do?", "What is the capital of France?", "What does chmod -R do?",
-           "What does ssh do?", "What is the purpose of rsync?", "Which command searches for files in a directory tree?",
-           "explain the curl command", "What is fstab?"]
+PROMPTS = [
+    "What does the ls command do?",
+    "What does tar do?",
+    "Which command lists directory contents?",
+    "How do I see disk usage?",
+    "What does the -a option of ls mean?",
+    "Who are you?",
+    "hello",
+    "thanks",
+    "What does git commit do?",
+    "What is systemctl?",
+    "grep -i?",
+    "How do I copy a file to another machine?",
+    "What does the frobnicate command do?",
+    "What is the capital of France?",
+    "What does chmod -R do?",
+    "What does ssh do?",
+    "What is the purpose of rsync?",
+    "Which command searches for files in a directory tree?",
+    "explain the curl command",
+    "What is fstab?",
+]
 
 
 class Gguf:
@@ -39,16 +56,26 @@ class Gguf:
         merges = [tuple(x.split(" ")) for x in m["tokenizer.ggml.merges"]]
         self.ids = {t: i for i, t in enumerate(tokens)}
         self.tok = Tokenizer(models.BPE(vocab=self.ids, merges=merges))
-        self.tok.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Digits(individual_digits=True),
-                                                          pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)])
+        self.tok.pre_tokenizer = pre_tokenizers.Sequence(
+            [
+                pre_tokenizers.Digits(individual_digits=True),
+                pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True),
+            ]
+        )
         self.tok.decoder = decoders.ByteLevel()
 
     def prompt(self, messages):
         """Ids of the chat template with the reply opened; special tokens and texts are encoded apart."""
         ids = []
         for role, content in messages:
-            ids += [self.ids["<|im_start|>"], *self.text(role), *self.text("\n"), *self.text(content), self.ids["<|im_end|>"],
-                    *self.text("\n")]
+            ids += [
+                self.ids["<|im_start|>"],
+                *self.text(role),
+                *self.text("\n"),
+                *self.text(content),
+                self.ids["<|im_end|>"],
+                *self.text("\n"),
+            ]
         return ids + [self.ids["<|im_start|>"], *self.text("assistant"), *self.text("\n")]
 
     def text(self, s):
@@ -73,8 +100,19 @@ class Gguf:
         t, group = len(ids), self.heads // self.kv_heads
         hidden = np.arange(first + t)[None, :] > (first + np.arange(t))[:, None]
         for n in range(self.layers):
-            w = {k: self.w.get("blk.%d.%s" % (n, k)) for k in ("attn_q.weight", "attn_k.weight", "attn_v.weight",
-                 "attn_output.weight", "ffn_gate.weight", "ffn_up.weight", "ffn_down.weight", "attn_v_bank.weight")}
+            w = {
+                k: self.w.get("blk.%d.%s" % (n, k))
+                for k in (
+                    "attn_q.weight",
+                    "attn_k.weight",
+                    "attn_v.weight",
+                    "attn_output.weight",
+                    "ffn_gate.weight",
+                    "ffn_up.weight",
+                    "ffn_down.weight",
+                    "attn_v_bank.weight",
+                )
+            }
             h = self.norm(x, "blk.%d.attn_norm.weight" % n)
             q = self.rope((h @ w["attn_q.weight"].T).reshape(t, self.heads, self.head_dim), first)
             k = self.rope((h @ w["attn_k.weight"].T).reshape(t, self.kv_heads, self.head_dim), first)
@@ -127,7 +165,9 @@ def main():
         rows = []
         for q in PROMPTS:
             text, prompt, ids, lead = model.reply([("user", q)])
-            rows.append({"prompt": q, "answer": text, "prompt_ids": prompt, "answer_ids": ids, "smallest_lead": round(lead, 4)})
+            rows.append(
+                {"prompt": q, "answer": text, "prompt_ids": prompt, "answer_ids": ids, "smallest_lead": round(lead, 4)}
+            )
             print("%-55s %s  (%.2f)" % (q, text, lead))
         with open(args.expected, "w") as f:
             f.write("[\n" + ",\n".join(json.dumps(r) for r in rows) + "\n]\n")

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Train the byte-level BPE (SmolLM2's splitting: single digits, GPT-2 pattern) and encode text and chats with it."""
+
 import argparse
 import itertools
 import json
@@ -12,8 +13,10 @@ import qa
 
 SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
 END_OF_TEXT, IM_START, IM_END = 0, 1, 2
-CHAT_TEMPLATE = ("{% for message in messages %}{{'<|im_start|>' + message['role'] + '\\n' + message['content'] + "
-                 "'<|im_end|>' + '\\n'}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}")
+CHAT_TEMPLATE = (
+    "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\\n' + message['content'] + "
+    "'<|im_end|>' + '\\n'}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"
+)
 
 
 def plain(text):
@@ -42,6 +45,7 @@ class Codec:
         def put(new, kind):
             ids.extend(new)
             kinds.extend([kind] * len(new))
+
         for role, content in messages:
             put([IM_START] + self.text(role) + self.text("\n"), 0)
             put(self.text(content), 2 if role == "assistant" else 1)
@@ -71,11 +75,19 @@ def main():
     with open(os.path.join(args.data, "facts.json")) as f:
         facts = json.load(f)
     tok = Tokenizer(models.BPE())
-    tok.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Digits(individual_digits=True),
-                                                 pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)])
+    tok.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Digits(individual_digits=True),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True),
+        ]
+    )
     tok.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(vocab_size=args.vocab, special_tokens=SPECIAL, show_progress=False,
-                                  initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()))
+    trainer = trainers.BpeTrainer(
+        vocab_size=args.vocab,
+        special_tokens=SPECIAL,
+        show_progress=False,
+        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+    )
     tok.train_from_iterator(corpus(args.data, facts), trainer)
     tok.save(os.path.join(args.data, "tokenizer.json"))
     print("vocabulary %d" % tok.get_vocab_size())

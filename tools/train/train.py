@@ -3,6 +3,7 @@
 
 The learning rate follows the wall clock, so that the run always anneals fully; a checkpoint is written every few minutes.
 """
+
 import argparse
 import hashlib
 import json
@@ -41,8 +42,8 @@ class Text:
 
     def row(self, rng, t, weight):
         ids = rng.choices(self.train, cum_weights=self.cum())[0]
-        at = 0 if len(ids) <= t or rng.random() < .3 else rng.randrange(len(ids) - t)
-        got = [int(x) for x in ids[at:at + t + 1]]
+        at = 0 if len(ids) <= t or rng.random() < 0.3 else rng.randrange(len(ids) - t)
+        got = [int(x) for x in ids[at : at + t + 1]]
         n = len(got)
         return [(got, [weight] * (n - 1))]
 
@@ -90,11 +91,11 @@ def assemble(rows, t):
             n = min(len(doc), t - at)
             if n <= 0:
                 break
-            ids[r, at:at + n] = torch.tensor(doc[:n])
+            ids[r, at : at + n] = torch.tensor(doc[:n])
             m = min(len(doc) - 1, t - at)
-            target[r, at:at + m] = torch.tensor(doc[1:m + 1])
-            weight[r, at:at + m] = torch.tensor(w[:m])
-            start[r, at:at + n] = at
+            target[r, at : at + m] = torch.tensor(doc[1 : m + 1])
+            weight[r, at : at + m] = torch.tensor(w[:m])
+            start[r, at : at + n] = at
             at += n
         start[r, at:] = at
     return ids, start, target, weight
@@ -107,12 +108,12 @@ def text_bpb(model, text, t, limit):
     for ids, nbytes in text.held:
         whole = [int(x) for x in ids]
         for at in range(0, min(len(whole) - 1, 4 * t), t):
-            part = whole[at:at + t + 1]
+            part = whole[at : at + t + 1]
             rows.append(([(part, [1.0] * (len(part) - 1))], nbytes * (len(part) - 1) / len(whole)))
     random.Random(5).shuffle(rows)
     with torch.no_grad():
         for i in range(0, len(rows), 8):
-            batch = rows[i:i + 8]
+            batch = rows[i : i + 8]
             total, _ = model.loss(*assemble([r for r, _ in batch], t))
             nats += float(total)
             size += sum(n for _, n in batch)
@@ -127,7 +128,7 @@ def exact_match(model, codec, pairs, t=96):
     right = []
     for i in range(0, len(pairs), 16):
         rows = []
-        for q, a in pairs[i:i + 16]:
+        for q, a in pairs[i : i + 16]:
             ids, kinds = codec.chat([("user", q), ("assistant", a)])
             rows.append([(ids, [1.0 if k == 2 else 0.0 for k in kinds[1:]])])
         ids, start, target, weight = assemble(rows, t)
@@ -143,7 +144,8 @@ def held_out_questions(facts):
     out = {"command, common": [], "command, other": [], "which command": [], "option": [], "example": [], "task": []}
     for i, c in enumerate(cmds):
         out["command, common" if c["tier"] == 0 else "command, other"].append(
-            (F.FORWARD_HELD[i % 2].format(c=c["name"]), c["sentence"]))
+            (F.FORWARD_HELD[i % 2].format(c=c["name"]), c["sentence"])
+        )
         if c["unique"] and c["base"] and c["tier"] == 0:
             out["which command"].append((F.REVERSE_HELD[0].format(d=c["phrase"]), c["sentence"]))
     for o in facts["options"]:
@@ -160,18 +162,20 @@ def groups(model, lr):
     for name, p in model.named_parameters():
         last = name.split(".")[-1]
         pick[last if last in pick else "norm" if "norm" in last else "matrix"].append(p)
-    return [{"params": pick["matrix"], "lr": lr, "betas": (.9, .95), "decay": .05},
-            {"params": pick["emb"], "lr": lr * 2, "betas": (.9, .95), "decay": .0},
-            {"params": pick["norm"], "lr": lr, "betas": (.9, .95), "decay": .0},
-            {"params": pick["bank"], "lr": 1e-2, "betas": (.9, .95), "decay": .0},
-            {"params": pick["gamma"], "lr": 2e-2, "betas": (.9, .95), "decay": .0}]
+    return [
+        {"params": pick["matrix"], "lr": lr, "betas": (0.9, 0.95), "decay": 0.05},
+        {"params": pick["emb"], "lr": lr * 2, "betas": (0.9, 0.95), "decay": 0.0},
+        {"params": pick["norm"], "lr": lr, "betas": (0.9, 0.95), "decay": 0.0},
+        {"params": pick["bank"], "lr": 1e-2, "betas": (0.9, 0.95), "decay": 0.0},
+        {"params": pick["gamma"], "lr": 2e-2, "betas": (0.9, 0.95), "decay": 0.0},
+    ]
 
 
 def schedule(frac):
     """Share of the peak learning rate at a fraction of the time budget."""
-    if frac < .01:
-        return frac / .01 + .02
-    return max(.01, min(1.0, (1 - frac) / .6))
+    if frac < 0.01:
+        return frac / 0.01 + 0.02
+    return max(0.01, min(1.0, (1 - frac) / 0.6))
 
 
 def main():
@@ -183,9 +187,9 @@ def main():
     ap.add_argument("--lr", type=float, default=3e-3)
     ap.add_argument("--batch", type=int, default=8)
     ap.add_argument("--length", type=int, default=256)
-    ap.add_argument("--text-share", type=float, default=.27)
-    ap.add_argument("--text-weight", type=float, default=.5)
-    ap.add_argument("--question-weight", type=float, default=.1)
+    ap.add_argument("--text-share", type=float, default=0.27)
+    ap.add_argument("--text-weight", type=float, default=0.5)
+    ap.add_argument("--question-weight", type=float, default=0.1)
     ap.add_argument("--save-every", type=float, default=300, help="seconds")
     args = ap.parse_args()
     torch.set_num_threads(1)
@@ -204,7 +208,10 @@ def main():
     held = held_out_questions(facts)
     probe = {k: random.Random(3).sample(v, min(48, len(v))) for k, v in held.items()}
     n_params = sum(p.numel() for p in params)
-    print("parameters %d, held-out documents %d, training documents %d" % (n_params, len(text.held), len(text.train)), flush=True)
+    print(
+        "parameters %d, held-out documents %d, training documents %d" % (n_params, len(text.held), len(text.train)),
+        flush=True,
+    )
     curve, tokens, step, begin = [], 0, 0, time.time()
     last_save = begin
     mean = {"text": [], "chat": []}
@@ -213,11 +220,21 @@ def main():
         # Time spent in evaluation counts against the budget as well.
         with torch.no_grad():
             bpb = text_bpb(model, text, args.length, 1 << 30 if full else 6000)
-        acc = {k: sum(r) / len(r) for k, r in ((k, exact_match(model, codec, v)) for k, v in (held if full else probe).items())}
-        gamma = [float(l.gamma) for l in model.layers if l.is_bank]
-        point = {"minutes": (time.time() - begin) / 60, "step": step, "tokens": tokens, "held_out_bpb": bpb, "accuracy": acc,
-                 "gamma": gamma, "train_text_loss": sum(mean["text"]) / max(1, len(mean["text"])),
-                 "train_answer_loss": sum(mean["chat"]) / max(1, len(mean["chat"]))}
+        acc = {
+            k: sum(r) / len(r)
+            for k, r in ((k, exact_match(model, codec, v)) for k, v in (held if full else probe).items())
+        }
+        gamma = [float(layer.gamma) for layer in model.layers if layer.is_bank]
+        point = {
+            "minutes": (time.time() - begin) / 60,
+            "step": step,
+            "tokens": tokens,
+            "held_out_bpb": bpb,
+            "accuracy": acc,
+            "gamma": gamma,
+            "train_text_loss": sum(mean["text"]) / max(1, len(mean["text"])),
+            "train_answer_loss": sum(mean["chat"]) / max(1, len(mean["chat"])),
+        }
         mean["text"].clear()
         mean["chat"].clear()
         curve.append(point)
@@ -225,8 +242,17 @@ def main():
 
     def save():
         path = os.path.join(args.out, "checkpoint.pt")
-        torch.save({"config": c.__dict__, "model": model.state_dict(), "curve": curve, "args": vars(args), "parameters": n_params,
-                    "sizes": {k: len(v) for k, v in held.items()}}, path + ".new")
+        torch.save(
+            {
+                "config": c.__dict__,
+                "model": model.state_dict(),
+                "curve": curve,
+                "args": vars(args),
+                "parameters": n_params,
+                "sizes": {k: len(v) for k, v in held.items()},
+            },
+            path + ".new",
+        )
         os.replace(path + ".new", path)
 
     while True:
@@ -251,9 +277,19 @@ def main():
             if (w == value).any():
                 mean[name].append(float(ce[w == value].mean()))
         if step % 20 == 0:
-            print("%.1f min step %d lr %.2f text %.3f answer %.3f grad %.2f tok/s %.0f" % (
-                (time.time() - begin) / 60, step, schedule(frac), mean["text"][-1] if mean["text"] else 0,
-                mean["chat"][-1] if mean["chat"] else 0, size, tokens / (time.time() - begin)), flush=True)
+            print(
+                "%.1f min step %d lr %.2f text %.3f answer %.3f grad %.2f tok/s %.0f"
+                % (
+                    (time.time() - begin) / 60,
+                    step,
+                    schedule(frac),
+                    mean["text"][-1] if mean["text"] else 0,
+                    mean["chat"][-1] if mean["chat"] else 0,
+                    size,
+                    tokens / (time.time() - begin),
+                ),
+                flush=True,
+            )
         if time.time() - last_save > args.save_every:
             report(False)
             save()
