@@ -28,7 +28,7 @@ struct api {
     struct api_hooks hooks;
     struct metrics *metrics;
     struct api_model model;
-    bool has_model, is_draining;
+    bool has_model, is_leaving, is_draining;
     double progress;
     struct tenant_key *keys;
     size_t n_keys;

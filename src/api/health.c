@@ -27,7 +27,7 @@ void handle_health(struct api *api, struct exchange *ex)
         return;
     }
     struct error err = {0};
-    if (api->is_draining)
+    if (api->is_draining || api->is_leaving)
         error_set(&err, STATUS_SHUTTING_DOWN, "the server is shutting down");
     else if (!api->has_model)
         error_set(&err, STATUS_LOADING, "the model is loading (%.0f%%)", api->progress * 100);

@@ -271,6 +271,11 @@ void api_set_config(struct api *api, const struct api_config *config)
     api->config = *config;
 }
 
+void api_set_leaving(struct api *api)
+{
+    api->is_leaving = true;
+}
+
 void api_set_draining(struct api *api)
 {
     api->is_draining = true;
@@ -278,7 +283,7 @@ void api_set_draining(struct api *api)
 
 bool api_ready(const struct api *api)
 {
-    if (!api->has_model || api->is_draining)
+    if (!api->has_model || api->is_leaving || api->is_draining)
         return false;
     struct engine_stats stats;
     engine_stats(api->model.engine, &stats);

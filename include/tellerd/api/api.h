@@ -78,6 +78,8 @@ void api_set_model(struct api *api, const struct api_model *model);
 /* New keys (copied); none = no key is asked for.  Live requests go on. */
 void api_set_keys(struct api *api, const struct api_key *keys, size_t n_keys);
 void api_set_config(struct api *api, const struct api_config *config);
+/* Readiness is off from now on, requests are still taken (a balancer has time to notice). */
+void api_set_leaving(struct api *api);
 /* From now on new generations are refused with SHUTTING_DOWN and readiness is off. */
 void api_set_draining(struct api *api);
 /* Ends all live generations with an error event or a 503 (drain time is over). */
