@@ -35,9 +35,8 @@ void model_unload(struct loaded_model *model)
 static void choose_id(const struct config *config, struct loaded_model *model)
 {
     const char *own = checkpoint_hparams(model->checkpoint)->name;
-    const char *chosen = config->model_name[0] ? config->model_name : own;
-    if (chosen[0]) {
-        snprintf(model->id, sizeof model->id, "%s", chosen);
+    if (config->model_name[0] || is_plain(own)) {
+        snprintf(model->id, sizeof model->id, "%s", config->model_name[0] ? config->model_name : own);
         return;
     }
     size_t len = strlen(config->model);
