@@ -15,3 +15,17 @@ libtellerd_a_SOURCES += \
 libtellerd_a_SOURCES += \
 	src/model/sampler.c include/tellerd/model/sampler.h src/model/sampler_priv.h \
 	src/model/sampler_math.c src/model/sampler_logprobs.c src/model/sampler_logprobs_priv.h
+
+# chat templates
+libtellerd_a_SOURCES += \
+	include/tellerd/model/text_run.h include/tellerd/model/jinja.h \
+	src/model/jinja_priv.h src/model/jinja_node_priv.h src/model/jinja_parse_priv.h \
+	src/model/jinja_ops_priv.h src/model/jinja_exec_priv.h \
+	src/model/jinja_lex.c src/model/jinja_parse.c src/model/jinja_parse_expr.c \
+	src/model/jinja_parse_call.c src/model/jinja_parse_stmt.c \
+	src/model/jinja_value.c src/model/jinja_string.c src/model/jinja_text.c \
+	src/model/jinja_print.c src/model/jinja_json.c src/model/jinja_ops.c src/model/jinja_member.c \
+	src/model/jinja_number.c src/model/jinja_format.c src/model/jinja_time.c \
+	src/model/jinja_eval.c src/model/jinja_call.c src/model/jinja_exec.c \
+	src/model/jinja_filters.c src/model/jinja_filters_seq.c src/model/jinja_tests.c \
+	src/model/jinja_methods.c src/model/jinja_methods_str.c
