@@ -15,17 +15,16 @@ are chosen so that no greedy lead is below 0.02, a hundred times what single pre
 import argparse
 import hashlib
 import json
-import os
 import sys
 import tempfile
 from pathlib import Path
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # small products: threads only wait for each other
-import numpy as np  # noqa: E402
-
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "oracle"), str(HERE.parents[1] / "tools")]
 
+import tap  # noqa: E402
+
+np = tap.import_numpy()
 import compile_bank  # noqa: E402
 import forward  # noqa: E402
 import make_models  # noqa: E402
@@ -123,26 +122,24 @@ def same(a, b):
     return a == b
 
 
-def main():
+def main(argv=None):
     parser = argparse.ArgumentParser(description="Makes or checks the golden files.")
     parser.add_argument("--check", action="store_true", help="compare instead of writing")
     parser.add_argument("--models", metavar="DIR", help="leave the models here")
     parser.add_argument("--only", metavar="NAME", action="append")
-    args = parser.parse_args()
-    ok = True
+    args = parser.parse_args(argv)
     with tempfile.TemporaryDirectory() as scratch:
         for name in args.only or MODELS + COMPILED:
             path = HERE / f"{name}.json"
             if args.check:
                 old = json.loads(path.read_text())
                 agrees = same(old, record(name, args.models or scratch, [(p["ids"], p["greedy"]) for p in old["prompts"]]))
-                print(f"{'ok' if agrees else 'not ok'} {name}")
-                ok &= agrees
+                tap.ok(agrees, f"{name}.json is what the oracle says today")
             else:
                 golden = record(name, args.models or scratch)
                 write_record(path, golden)
                 print(f"{path.name}: {path.stat().st_size} bytes, leads {[p['greedy_lead'] for p in golden['prompts']]}")
-    return 0 if ok else 1
+    return tap.finish() if args.check else 0
 
 
 if __name__ == "__main__":

@@ -2,10 +2,10 @@
 """Compares the C program with the float64 oracle: logits of every tiny model and weight type, cache types, value paths,
 greedy tokens, compiled banks, and SmolLM2 where it is in the cache folder.
 
-    tests/oracle/check_logits.py --cli BUILD/tests/oracle/logits_cli [--only NAME]... [--no-smollm2] [--threads N]
+    tests/oracle/check_logits.py [--cli BUILD/tests/oracle/logits_cli] [--only NAME]... [--no-smollm2] [--threads N]
 
-Needs nothing else; the models are made in a temporary folder. Prints a line a comparison: the greatest difference, where it
-was, and what was allowed. The exit code is 0 when all agree.
+The program is taken from $BUILDDIR unless given; the models are made in a temporary folder. Prints a TAP line a comparison:
+the greatest difference, what was allowed, and where it was. The exit code is 0 when all agree.
 
 The program reads a line "id id id ..." a prompt and answers a line {"logits": [[V numbers] a position]}, or with --greedy N
 {"tokens": [...]}; see tests/oracle/README.md.
@@ -21,18 +21,21 @@ changes (float32 NumPy: 0.22 at most; a wrong rounding, a wrong group or none at
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+import tap
+
+np = tap.import_numpy()
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parents[1] / "tools")]
 
-import forward  # noqa: E402  (sets the threads of NumPy's products)
-import numpy as np  # noqa: E402
 import compile_bank  # noqa: E402
 import fetch_model  # noqa: E402
+import forward  # noqa: E402
 import make_models  # noqa: E402
 from lib import tiny_specs  # noqa: E402
 from load import load  # noqa: E402
@@ -65,24 +68,17 @@ def run_cli(cli, model, lines, options):
 
 
 class Checker:
-    """Runs comparisons, prints them, remembers whether all agreed."""
+    """Runs comparisons with one program."""
 
     def __init__(self, cli, threads):
         self.cli = cli
         self.base = ["--threads", str(threads)]
-        self.failed = 0
-        self.count = 0
-
-    def report(self, label, agrees, detail):
-        self.count += 1
-        self.failed += not agrees
-        print(f"{'ok' if agrees else 'NOT OK'} {label:44} {detail}", flush=True)
 
     def attempt(self, label, path, lines, options):
         try:
             return run_cli(self.cli, path, lines, self.base + options)
-        except (RuntimeError, subprocess.TimeoutExpired, json.JSONDecodeError) as e:
-            self.report(label, False, str(e))
+        except (RuntimeError, OSError, subprocess.TimeoutExpired, json.JSONDecodeError) as e:
+            tap.ok(False, label, str(e))
             return None
 
     def logits(self, label, path, lines, options, expected, allowed):
@@ -94,13 +90,13 @@ class Checker:
         for i, (answer, z) in enumerate(zip(answers, expected)):
             got = np.array(answer["logits"])
             if got.shape != z.shape:
-                self.report(label, False, f"prompt {i}: shape {got.shape}, expected {z.shape}")
+                tap.ok(False, label, f"prompt {i}: shape {got.shape}, expected {z.shape}")
                 return
             error = np.where(np.isfinite(got), np.abs(got - z), np.inf)
             at = np.unravel_index(error.argmax(), error.shape)
             if error[at] >= worst:
                 worst, where = error[at], f"prompt {i} position {at[0]} id {at[1]}"
-        self.report(label, worst <= allowed * scale, f"{worst:.1e} of {allowed * scale:.1e} at {where}")
+        tap.ok(worst <= allowed * scale, label, f"{worst:.1e} of {allowed * scale:.1e} at {where}")
 
     def rounding(self, label, path, lines, options, expected, unrounded):
         """expected with, unrounded without the rounding that the options ask for."""
@@ -110,7 +106,7 @@ class Checker:
         error = [np.array(answer["logits"]) - z for answer, z in zip(answers, expected)]
         effect = [z - y for z, y in zip(expected, unrounded)]
         share = np.sqrt(sum(np.sum(e * e) for e in error) / sum(np.sum(e * e) for e in effect))
-        self.report(label, share <= ROUNDED, f"{share:.2f} of {ROUNDED} of the rounding's effect")
+        tap.ok(share <= ROUNDED, label, f"{share:.2f} of {ROUNDED} of the rounding's effect")
 
     def greedy(self, label, path, golden):
         prompts = golden["prompts"]
@@ -118,7 +114,7 @@ class Checker:
         answers = self.attempt(label, path, [p["ids"] for p in prompts], f32_cache() + ["--greedy", str(n)])
         if answers is not None:
             bad = [i for i, (a, p) in enumerate(zip(answers, prompts)) if a["tokens"] != p["greedy"]]
-            self.report(label, not bad, f"prompts {bad} differ" if bad else f"{n} tokens, {len(prompts)} prompts")
+            tap.ok(not bad, label, f"prompts {bad} differ" if bad else f"{n} tokens, {len(prompts)} prompts")
 
 
 def f32_cache():
@@ -167,7 +163,7 @@ def check_bank_types(checker, name, path):
 def check_smollm2(checker):
     path = fetch_model.cache_folder() / fetch_model.MODELS["smollm2"]["file"]
     if not fetch_model.is_cached(fetch_model.MODELS["smollm2"]):
-        print("skipped smollm2: not in the cache (tools/fetch-model smollm2 gets it)")
+        tap.skip("smollm2 Q4_1", "not in the cache; tools/fetch-model smollm2 gets it")
         return
     expected = [forward.logits(load(path), SMOLLM2_IDS)]
     checker.logits("smollm2 Q4_1", path, [SMOLLM2_IDS], f32_cache(), expected, EXACT)
@@ -175,7 +171,8 @@ def check_smollm2(checker):
 
 def main():
     parser = argparse.ArgumentParser(description="Compares the C program's logits with the float64 oracle.")
-    parser.add_argument("--cli", required=True, type=Path, help="the built tests/oracle/logits_cli")
+    built = Path(os.environ.get("BUILDDIR", ".")) / "tests/oracle/logits_cli"
+    parser.add_argument("--cli", default=built, type=Path, help="the program (default: $BUILDDIR/tests/oracle/logits_cli)")
     parser.add_argument("--only", metavar="NAME", action="append", help="only these models")
     parser.add_argument("--no-smollm2", action="store_true")
     parser.add_argument("--threads", type=int, default=1)
@@ -199,8 +196,7 @@ def main():
                 checker.greedy(f"{name} greedy", Path(folder) / f"{name}.gguf", json.loads(golden.read_text()))
     if "smollm2" in wanted and not args.no_smollm2:
         check_smollm2(checker)
-    print(f"{checker.count - checker.failed} of {checker.count} comparisons agree")
-    return 1 if checker.failed or not checker.count else 0
+    return tap.finish()
 
 
 if __name__ == "__main__":

@@ -15,9 +15,8 @@ import argparse
 import sys
 from pathlib import Path
 
+import forward  # before NumPy: it sets the threads of its products
 import numpy as np
-
-import forward
 from load import load
 
 from lib import gguf, tiny_specs, tiny_vocab, tiny_weights, tiny_write

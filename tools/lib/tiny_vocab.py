@@ -5,6 +5,7 @@ docs/formats.md), scores or None, merges or None, ids bos, eos, unk, pad, flags 
 follows from the text below by integer arithmetic, so it is the same on every machine.
 """
 
+import functools
 import math
 import re
 from collections import Counter
@@ -125,8 +126,9 @@ def unigram(n_merges=110):
     )
 
 
+@functools.cache
 def make(name):
-    """The vocabulary that a tiny model names."""
+    """The vocabulary that a tiny model names; shared between models, not to be changed."""
     return {
         "gpt-2": lambda: byte_bpe("gpt-2"),
         "llama-bpe": lambda: byte_bpe("llama-bpe", n_merges=100, add_bos=True),
