@@ -41,8 +41,8 @@ enum status tokenizer_new(const struct vocab_source *source, struct tokenizer **
         case TOKENIZER_BPE:
             status = bpe_build(tok, err);
             break;
-        case TOKENIZER_SPM:
-            status = spm_build(tok, err);
+        case TOKENIZER_SPM: /* merges are given by tokenizer.json, scores by GGUF */
+            status = source->n_merges > 0 ? bpe_build(tok, err) : spm_build(tok, err);
             break;
         case TOKENIZER_UNIGRAM:
             status = unigram_build(tok, err);

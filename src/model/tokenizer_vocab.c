@@ -331,7 +331,8 @@ enum status vocab_build(struct tokenizer *tok, struct error *err)
     if (source->n_tokens > TOKENIZER_MAX_TOKENS)
         return error_set(err, STATUS_BAD_FILE, "tokenizer: %u tokens are too many",
                          source->n_tokens);
-    if (source->kind != TOKENIZER_BPE && !source->scores)
+    bool has_merges = source->kind == TOKENIZER_SPM && source->n_merges > 0;
+    if (source->kind != TOKENIZER_BPE && !source->scores && !has_merges)
         return error_set(err, STATUS_BAD_FILE,
                          "tokenizer: scores are missing (tokenizer.ggml.scores)");
     tok->n_tokens = source->n_tokens;

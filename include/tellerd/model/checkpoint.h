@@ -54,7 +54,8 @@ struct vocab_source {
     const uint8_t *types; /* [n_tokens] enum token_type; NULL: all normal */
     const float *scores;  /* [n_tokens] or NULL */
     uint32_t n_merges;
-    const struct text_view *merges;  /* "left right"; BPE */
+    const struct text_view *merges;  /* "left right"; BPE, and SPM read from
+                                        tokenizer.json: then in place of scores */
     uint32_t bos, eos, eot, unknown; /* TOKEN_NONE when absent; not yet range-checked */
     uint32_t n_extra_eog;
     uint32_t extra_eog[16]; /* further end-of-generation ids (generation_config's list) */
