@@ -5,7 +5,6 @@ libtellerd_a_SOURCES += \
 	src/model/checkpoint.c src/model/checkpoint_priv.h \
 	src/model/name_table.c src/model/name_table_priv.h \
 	src/model/gguf.c src/model/gguf_priv.h src/model/gguf_model.c \
-	src/model/hf_model.c \
 	include/tellerd/model/tokenizer.h src/model/tokenizer_priv.h \
 	src/model/tokenizer.c src/model/tokenizer_vocab.c src/model/tokenizer_index.c \
 	src/model/tokenizer_merge.c src/model/tokenizer_bpe.c src/model/tokenizer_spm.c \
@@ -29,3 +28,10 @@ libtellerd_a_SOURCES += \
 	src/model/jinja_eval.c src/model/jinja_call.c src/model/jinja_exec.c \
 	src/model/jinja_filters.c src/model/jinja_filters_seq.c src/model/jinja_tests.c \
 	src/model/jinja_methods.c src/model/jinja_methods_str.c
+
+# Hugging Face directories
+libtellerd_a_SOURCES += \
+	src/model/hf_model.c src/model/hf_priv.h src/model/hf_config.c src/model/hf_tensors.c \
+	src/model/hf_tokenizer.c src/model/hf_pipeline.c src/model/hf_settings.c \
+	src/model/safetensors.c src/model/safetensors_priv.h \
+	src/model/model_json.c src/model/model_json_priv.h
