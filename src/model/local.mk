@@ -27,7 +27,9 @@ libtellerd_a_SOURCES += \
 	src/model/jinja_number.c src/model/jinja_format.c src/model/jinja_time.c \
 	src/model/jinja_eval.c src/model/jinja_call.c src/model/jinja_exec.c \
 	src/model/jinja_filters.c src/model/jinja_filters_seq.c src/model/jinja_tests.c \
-	src/model/jinja_methods.c src/model/jinja_methods_str.c
+	src/model/jinja_methods.c src/model/jinja_methods_str.c \
+	include/tellerd/model/chat.h src/model/chat_priv.h src/model/chat.c src/model/chat_messages.c \
+	src/model/chat_probe.c
 
 # Hugging Face directories
 libtellerd_a_SOURCES += \

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tellerd/model/chat.h"
 #include "tellerd/model/jinja.h"
 
 static json_t *failure(enum status status, const struct error *err)
@@ -64,6 +65,44 @@ static json_t *run(json_t *request)
     return reply;
 }
 
+static json_t *run_chat(json_t *request)
+{
+    const char *source = "", *bos = NULL, *eos = NULL;
+    size_t len = 0;
+    int generate = 0, proceed = 0;
+    struct chat_request chat = {0};
+    struct chat_template *tpl;
+    struct jinja_output output;
+    struct error err = {0};
+    if (json_unpack(request, "{s:s%, s?s, s?s, s:o, s?o, s?o, s?b, s?b}", "chat", &source, &len,
+                    "bos", &bos, "eos", &eos, "messages", &chat.messages, "tools", &chat.tools,
+                    "kwargs", &chat.kwargs, "add_generation_prompt", &generate,
+                    "continue_final_message", &proceed) != 0)
+        return json_pack("{s:b, s:s}", "ok", 0, "error", "bad request");
+    chat.add_generation_prompt = generate;
+    chat.continue_final_message = proceed;
+    enum status status = chat_template_new(source, len, "template", bos, eos, &tpl, &err);
+    if (status != STATUS_OK)
+        return failure(status, &err);
+    const struct chat_traits *t = chat_template_traits(tpl);
+    json_t *traits =
+        json_pack("{s:b, s:b, s:b, s:b, s:b, s:b, s:b}", "tools", t->tools, "tool_calls",
+                  t->tool_calls, "system", t->system, "developer", t->developer, "parts", t->parts,
+                  "text_arguments", t->text_arguments, "null_content", t->null_content);
+    status = chat_render(tpl, &chat, &output, &err);
+    chat_template_free(tpl);
+    json_t *reply = status == STATUS_OK ? success(&output) : failure(status, &err);
+    if (status == STATUS_OK)
+        jinja_output_done(&output);
+    json_object_set_new(reply, "traits", traits);
+    return reply;
+}
+
+static json_t *answer(json_t *request)
+{
+    return json_object_get(request, "chat") ? run_chat(request) : run(request);
+}
+
 int main(void)
 {
     char *line = NULL;
@@ -73,7 +112,7 @@ int main(void)
         json_error_t error;
         json_t *request = json_loadb(line, (size_t)len, JSON_ALLOW_NUL, &error);
         json_t *reply =
-            request ? run(request) : json_pack("{s:b, s:s}", "ok", 0, "error", error.text);
+            request ? answer(request) : json_pack("{s:b, s:s}", "ok", 0, "error", error.text);
         char *text = json_dumps(reply, JSON_COMPACT);
         puts(text ? text : "{\"ok\":false,\"error\":\"the output is not valid UTF-8\"}");
         fflush(stdout);
