@@ -106,6 +106,8 @@ enum status engine_new(const struct engine_config *config, struct forward *forwa
     engine->pool = kv_pool_new(forward->n_blocks, forward->block_size);
     if (config->prefix_cache)
         engine->prefix = prefix_cache_new(engine->pool, config->fingerprint);
+    if (engine->prefix && config->prefix_hash)
+        prefix_cache_set_hash(engine->prefix, config->prefix_hash);
     engine->scheduler = scheduler_new(&limits, forward->n_blocks);
     engine->sampler = sampler_new(&forward->vocab);
     engine->running = xcalloc(engine->config.max_sequences, sizeof(*engine->running));

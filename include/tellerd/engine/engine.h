@@ -29,7 +29,9 @@ struct engine_config {
     uint32_t prefill_chunk; /* most rows one sequence prefills in a step; 0 = max_batch_tokens */
     bool prefix_cache;
     struct hash128 fingerprint; /* root of the prefix chain: model, banks, cache types */
-    bool metrics_vllm;          /* also under the names that vLLM uses */
+    /* NULL = XXH3-128; tests force collisions */
+    struct hash128 (*prefix_hash)(const void *bytes, size_t len, uint64_t seed);
+    bool metrics_vllm; /* also under the names that vLLM uses */
 };
 
 /* Live numbers for status pages; copied without any engine lock. */
