@@ -2,11 +2,10 @@
 
 #include "support/engine_harness.h"
 
+#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <check.h>
 
 #include "tellerd/base/clock.h"
 #include "tellerd/base/mem.h"
@@ -35,11 +34,12 @@ static void on_step(void *ctx, uint64_t step, const struct step_batch *batch)
 
     (void)step;
     pthread_mutex_lock(&h->lock);
-    while (h->gate_closed) {
+    while (h->gate_closed && !h->gate_pass) {
         h->gate_reached = true;
         pthread_cond_broadcast(&h->changed);
         pthread_cond_wait(&h->changed, &h->lock);
     }
+    h->gate_pass = false;
     for (uint32_t i = 0; i < batch->n_rows; i++)
         h->n_rows_of_token[batch->token_ids[i] % 4096]++;
     h->n_rows += batch->n_rows;
@@ -299,6 +299,18 @@ void harness_wait_held(struct harness *h)
     while (!h->gate_reached)
         pthread_cond_wait(&h->changed, &h->lock);
     pthread_mutex_unlock(&h->lock);
+}
+
+void harness_steps(struct harness *h, uint32_t n_steps)
+{
+    while (n_steps-- > 0) {
+        pthread_mutex_lock(&h->lock);
+        h->gate_pass = true;
+        h->gate_reached = false;
+        pthread_cond_broadcast(&h->changed);
+        pthread_mutex_unlock(&h->lock);
+        harness_wait_held(h);
+    }
 }
 
 void harness_hold(struct harness *h)

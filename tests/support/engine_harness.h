@@ -46,7 +46,7 @@ struct harness {
     /* the gate: while closed, the engine waits inside its next step */
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    bool gate_closed, gate_reached;
+    bool gate_closed, gate_reached, gate_pass;
     uint64_t n_rows_of_token[4096]; /* rows computed, by token id; under lock */
     uint64_t n_rows, n_steps;
 };
@@ -84,6 +84,8 @@ struct engine_stats harness_stats(struct harness *h);
 
 /* Closes the gate and waits until the engine stands inside a step (there must be work). */
 void harness_hold(struct harness *h);
+/* Held: lets so many steps pass, and waits in the next (there must be one). */
+void harness_steps(struct harness *h, uint32_t n_steps);
 /* Opens the gate. */
 void harness_let_go(struct harness *h);
 /* Closes the gate without waiting. */

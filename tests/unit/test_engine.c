@@ -1,7 +1,5 @@
 #include "config.h"
 
-#include "tellerd/engine/engine.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +7,7 @@
 #include "support/check_main.h"
 #include "support/engine_harness.h"
 #include "tellerd/base/mem.h"
+#include "tellerd/engine/engine.h"
 
 enum { P = 16 }; /* block size of the script's defaults */
 
