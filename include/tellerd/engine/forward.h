@@ -32,7 +32,7 @@ struct forward {
     struct sampler_vocab vocab;
     uint32_t n_blocks, block_size;
     uint32_t max_rows, max_logit_rows; /* of one step */
-    uint32_t n_context;                /* the model's */
+    uint32_t n_context;                /* most positions it can compute */
     bool has_bank;                     /* slots and value ids are wanted */
     uint32_t bank_rows, sink_row;      /* 0 / HPARAMS_NO_ROW without */
     uint64_t block_bytes_keys, block_bytes_values,
