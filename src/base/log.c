@@ -227,6 +227,10 @@ static void add_member(struct line *line, const char *key, size_t key_len, const
         line_add(line, value, value_len);
         return;
     }
+    if (value_len >= 2 && value[0] == '"' && value[value_len - 1] == '"') {
+        value++; /* quotes that the text form needs */
+        value_len -= 2;
+    }
     line_add_str(line, "\"");
     line_add_escaped(line, value, value_len, "\"\\", true);
     line_add_str(line, "\"");

@@ -1,1 +1,25 @@
 # unit tests of layer daemon
+unit_programs += tests/unit/test_ini
+tests_unit_test_ini_SOURCES = tests/unit/test_ini.c tests/support/check_main.h
+tests_unit_test_ini_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_ini_LDADD = $(UNIT_LIBS)
+unit_programs += tests/unit/test_config
+tests_unit_test_config_SOURCES = tests/unit/test_config.c tests/support/check_main.h
+tests_unit_test_config_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_config_LDADD = $(UNIT_LIBS)
+unit_programs += tests/unit/test_keys
+tests_unit_test_keys_SOURCES = tests/unit/test_keys.c tests/support/check_main.h
+tests_unit_test_keys_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_keys_LDADD = $(UNIT_LIBS)
+unit_programs += tests/unit/test_listen_address
+tests_unit_test_listen_address_SOURCES = tests/unit/test_listen_address.c tests/support/check_main.h
+tests_unit_test_listen_address_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_listen_address_LDADD = $(UNIT_LIBS)
+unit_programs += tests/unit/test_notify
+tests_unit_test_notify_SOURCES = tests/unit/test_notify.c tests/support/check_main.h
+tests_unit_test_notify_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_notify_LDADD = $(UNIT_LIBS)
+unit_programs += tests/unit/test_activation
+tests_unit_test_activation_SOURCES = tests/unit/test_activation.c tests/support/check_main.h
+tests_unit_test_activation_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_activation_LDADD = $(UNIT_LIBS)

@@ -139,9 +139,10 @@ START_TEST(json_records_carry_members)
                                "\"_level\":\"high\"}\n");
     log_warn("only words, no keys");
     ck_assert_str_eq(logged(), "<4>{\"level\":\"warn\",\"event\":\"only words, no keys\"}\n");
-    log_warn("x a= b=007 c=-1.50 d=1. e=%s", "\xff\x01");
-    ck_assert_str_eq(logged(), "<4>{\"level\":\"warn\",\"event\":\"x\",\"a\":\"\",\"b\":\"007\","
-                               "\"c\":-1.50,\"d\":\"1.\",\"e\":\"\\ufffd\\u0001\"}\n");
+    log_warn("x a= b=007 c=-1.50 d=1. q=\"no one\" e=%s", "\xff\x01");
+    ck_assert_str_eq(logged(),
+                     "<4>{\"level\":\"warn\",\"event\":\"x\",\"a\":\"\",\"b\":\"007\","
+                     "\"c\":-1.50,\"d\":\"1.\",\"q\":\"no one\",\"e\":\"\\ufffd\\u0001\"}\n");
 }
 END_TEST
 

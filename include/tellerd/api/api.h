@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tellerd/api/key.h"
 #include "tellerd/base/hash.h"
 #include "tellerd/base/metrics.h"
 #include "tellerd/base/status.h"
@@ -23,12 +24,6 @@ struct api;
 
 /* Tags of listeners: which routes a listener offers. */
 enum api_listener { API_LISTENER_MAIN, API_LISTENER_METRICS, API_LISTENER_CONTROL };
-
-enum { API_KEY_NAME_MAX = 64 };
-struct api_key {                 /* one key of the key file; the key itself is never kept */
-    char name[API_KEY_NAME_MAX]; /* tenant; keys of one name are one tenant */
-    uint8_t digest[SHA256_BYTES];
-};
 
 /* A piece of work off the loop: `work` runs on a pool thread, then `done` on the loop, always. */
 struct api_job {
