@@ -397,18 +397,37 @@ static bool same_value(const struct config *a, const struct config *b, const str
     return same;
 }
 
-void config_reload_apply(struct config *live, struct config *fresh, struct buf *restart)
+/* Exchanges what a reload may change; twice is as if never. */
+static void swap_reloadable(struct config *a, struct config *b)
 {
     for (size_t i = 0; i < OPTION_COUNT; i++) {
-        const struct option *option = option_at(i);
-        if (option->reload) {
-            option_swap(live, fresh, option);
-            live->source[i] = fresh->source[i];
-        } else if (restart && !same_value(live, fresh, option)) {
-            char name[OPTION_NAME_MAX];
-            option_display(option, name);
-            buf_add_str(restart, restart->len > 0 ? " " : "");
-            buf_add_str(restart, name);
-        }
+        if (!option_at(i)->reload)
+            continue;
+        enum config_source source = a->source[i];
+        a->source[i] = b->source[i];
+        b->source[i] = source;
+        option_swap(a, b, option_at(i));
     }
+}
+
+enum status config_reload(struct config *live, struct config *fresh, struct buf *restart,
+                          struct buf *warnings, struct error *err)
+{
+    TRY(config_check(fresh, warnings, err));
+    swap_reloadable(live, fresh);
+    enum status status = config_check(live, NULL, err);
+    if (status != STATUS_OK) {
+        swap_reloadable(live, fresh);
+        error_prefix(err, "together with what only a restart changes");
+        return status;
+    }
+    for (size_t i = 0; restart && i < OPTION_COUNT; i++) {
+        char name[OPTION_NAME_MAX];
+        if (option_at(i)->reload || same_value(live, fresh, option_at(i)))
+            continue;
+        option_display(option_at(i), name);
+        buf_add_str(restart, restart->len > 0 ? " " : "");
+        buf_add_str(restart, name);
+    }
+    return STATUS_OK;
 }

@@ -8,7 +8,10 @@ libtellerd_a_SOURCES += \
 	src/daemon/keys.c include/tellerd/daemon/keys.h include/tellerd/api/key.h \
 	src/daemon/listen_address.c include/tellerd/daemon/listen_address.h \
 	src/daemon/notify.c include/tellerd/daemon/notify.h \
-	src/daemon/activation.c include/tellerd/daemon/activation.h
-sbin_PROGRAMS += tellerd
-tellerd_SOURCES = src/daemon/main.c
-tellerd_LDADD = $(TELLERD_LIBS)
+	src/daemon/activation.c include/tellerd/daemon/activation.h \
+	src/daemon/daemon.c src/daemon/daemon_priv.h include/tellerd/daemon/daemon.h \
+	include/tellerd/daemon/model_load.h \
+	src/daemon/load.c \
+	src/daemon/reload.c \
+	src/daemon/drain.c \
+	src/daemon/process_metrics.c src/daemon/process_metrics_priv.h

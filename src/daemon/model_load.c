@@ -36,7 +36,8 @@ static void choose_id(const struct config *config, struct loaded_model *model)
 {
     const char *own = checkpoint_hparams(model->checkpoint)->name;
     if (config->model_name[0] || is_plain(own)) {
-        snprintf(model->id, sizeof model->id, "%s", config->model_name[0] ? config->model_name : own);
+        snprintf(model->id, sizeof model->id, "%s",
+                 config->model_name[0] ? config->model_name : own);
         return;
     }
     size_t len = strlen(config->model);

@@ -1,6 +1,7 @@
 #include "config.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "daemon_priv.h"
 #include "tellerd/base/clock.h"
@@ -76,23 +77,41 @@ static void apply(struct daemon *daemon)
                           daemon->config.max_queued_tokens);
 }
 
+static void log_lines(struct buf *warnings)
+{
+    for (char *line = warnings->data; line && *line;) {
+        size_t len = strcspn(line, "\n");
+        log_warn("configuration.warning text=\"%.*s\"", (int)len, line);
+        line += len + (line[len] == '\n');
+    }
+}
+
 static enum status reload(struct daemon *daemon, struct error *err)
 {
     struct config fresh;
     enum config_command command;
-    struct buf restart;
+    struct buf restart, warnings;
     TRY(config_load(daemon->argc, daemon->argv, environ, &fresh, &command, NULL, err));
-    enum status status = config_check(&fresh, NULL, err);
+    buf_init(&restart, 4096);
+    buf_init(&warnings, 65536);
+    struct api_key *keys = NULL;
+    size_t n_keys = 0;
+    /* the keys first: whatever fails, fails before anything was changed */
+    enum status status = STATUS_OK;
+    if (fresh.api_keys_file[0])
+        status = keys_load(fresh.api_keys_file, &keys, &n_keys, NULL, err);
     if (status == STATUS_OK)
-        status = daemon_load_keys(daemon, &fresh, err);
+        status = config_reload(&daemon->config, &fresh, &restart, &warnings, err);
     if (status == STATUS_OK) {
-        buf_init(&restart, 4096);
-        config_reload_apply(&daemon->config, &fresh, &restart);
+        api_set_keys(daemon->api, keys, n_keys);
         apply(daemon);
+        log_lines(&warnings);
         if (restart.len > 0)
             log_warn("reload.needs_restart options=\"%s\"", restart.data);
-        buf_done(&restart);
     }
+    free(keys);
+    buf_done(&restart);
+    buf_done(&warnings);
     config_done(&fresh);
     return status;
 }

@@ -407,19 +407,28 @@ START_TEST(every_option_is_in_every_text)
 }
 END_TEST
 
+/* Loads the content, before it a model that is there. */
+static void load_with_model(const char *content)
+{
+    char all[1024], model[256];
+    snprintf(model, sizeof model, "%s", write_file("m.gguf", "x"));
+    snprintf(all, sizeof all, "model = %s\n%s", model, content);
+    load_file(all);
+}
+
 START_TEST(a_reload_takes_only_what_may_change)
 {
     struct config live;
     struct buf restart;
-    load_file("model = a\n[limits]\nmax-queued = 1\n[log]\nlog-level = warn\n"
-              "[server]\ncors-origins = https://a\n");
+    load_with_model("[limits]\nmax-queued = 1\n[log]\nlog-level = warn\n"
+                    "[server]\ncors-origins = https://a\n");
     live = config;
-    load_file("model = b\n[limits]\nmax-queued = 2\n[engine]\nthreads = 3\n");
+    load_with_model("model-name = b\n[limits]\nmax-queued = 2\n[engine]\nthreads = 3\n");
     buf_init(&restart, 1000);
-    config_reload_apply(&live, &config, &restart);
+    ck_assert_int_eq(config_reload(&live, &config, &restart, NULL, &err), STATUS_OK);
     config_done(&config);
-    ck_assert_str_eq(restart.data, "model threads");
-    ck_assert_str_eq(live.model, "a");
+    ck_assert_str_eq(restart.data, "model-name threads");
+    ck_assert_str_eq(live.model_name, "");
     ck_assert_uint_eq(live.threads, 0);
     ck_assert_uint_eq(live.max_queued, 2);
     ck_assert_str_eq(live.log_level, "info");
@@ -430,13 +439,35 @@ START_TEST(a_reload_takes_only_what_may_change)
 }
 END_TEST
 
+START_TEST(a_reload_never_leaves_an_open_address_without_keys)
+{
+    struct config live;
+    char content[512], keys[256];
+    snprintf(keys, sizeof keys, "%s", write_file("keys", "a sk-0123456789abcdef\n"));
+    snprintf(content, sizeof content,
+             "[server]\nlisten = 0.0.0.0:1\n[auth]\napi-keys-file = %s\n"
+             "[limits]\nmax-queued = 1\n",
+             keys);
+    load_with_model(content);
+    live = config;
+    /* good by itself, but the old address stays until a restart */
+    load_with_model("[server]\nlisten = 127.0.0.1:1\n[limits]\nmax-queued = 2\n");
+    ck_assert_int_eq(config_check(&config, NULL, &err), STATUS_OK);
+    ck_assert_int_eq(config_reload(&live, &config, NULL, NULL, &err), STATUS_BAD_CONFIG);
+    ck_assert_ptr_nonnull(strstr(err.text, "other machines can reach 0.0.0.0:1"));
+    ck_assert_str_eq(live.api_keys_file, keys);
+    ck_assert_uint_eq(live.max_queued, 1);
+    ck_assert_int_eq(live.source[OPTION_api_keys_file], CONFIG_FILE);
+    ck_assert_uint_eq(config.max_queued, 2);
+    config_done(&config);
+    config_done(&live);
+}
+END_TEST
+
 /* config_check of a file that begins with a good model. */
 static enum status check(const char *content)
 {
-    char all[1024], model[256];
-    snprintf(model, sizeof model, "%s", write_file("m.gguf", "x"));
-    snprintf(all, sizeof all, "model = %s\n%s", model, content);
-    load_file(all);
+    load_with_model(content);
     buf_reset(&text);
     buf_add(&text, "", 0);
     enum status status = config_check(&config, &text, &err);
@@ -517,6 +548,7 @@ static void add_cases(Suite *suite)
         &the_reference_file_is_valid_and_changes_nothing,
         &every_option_is_in_every_text,
         &a_reload_takes_only_what_may_change,
+        &a_reload_never_leaves_an_open_address_without_keys,
         &a_good_configuration_passes,
         &what_cannot_work_is_refused_with_its_option,
         &a_model_must_be_there,

@@ -83,11 +83,15 @@ enum status config_check(const struct config *config, struct buf *warnings,
                          struct error *err) WARN_UNUSED;
 
 /*
- * Takes the values of all options marked RELOAD from fresh (which was loaded and checked) into
- * live; fresh must still be freed.  Names of other options whose values differ, and so need a
- * restart, are appended to restart (may be NULL), with blanks between.
+ * A reload: takes the values of all options marked RELOAD from fresh (just loaded) into live, which
+ * keeps its others.  Both fresh and the mixture are checked as config_check does, the second since
+ * it is what the daemon then runs with: fresh may listen elsewhere and so need no keys.  All or
+ * nothing: on failure live is as it was.  Names of options whose values differ but need a restart
+ * are appended to restart (may be NULL), with blanks between.  fresh must still be freed.  Errors:
+ * BAD_CONFIG.
  */
-void config_reload_apply(struct config *live, struct config *fresh, struct buf *restart);
+enum status config_reload(struct config *live, struct config *fresh, struct buf *restart,
+                          struct buf *warnings, struct error *err) WARN_UNUSED;
 
 /* Texts made from the table: --help, the reference file, the option list of the man page. */
 void config_write_help(struct buf *out);
