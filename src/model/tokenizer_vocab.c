@@ -306,9 +306,10 @@ static enum status take_specials(struct tokenizer *tok, struct error *err)
 /* Whether a space mark stands behind another character. */
 static bool has_inner_mark(struct text_view text)
 {
-    for (size_t at = SPACE_MARK_BYTES; at + SPACE_MARK_BYTES <= text.len; at++) {
+    for (size_t at = 1; at + SPACE_MARK_BYTES <= text.len; at++) {
         if (memcmp(text.bytes + at, SPACE_MARK, SPACE_MARK_BYTES) == 0 &&
-            memcmp(text.bytes + at - SPACE_MARK_BYTES, SPACE_MARK, SPACE_MARK_BYTES) != 0)
+            (at < SPACE_MARK_BYTES ||
+             memcmp(text.bytes + at - SPACE_MARK_BYTES, SPACE_MARK, SPACE_MARK_BYTES) != 0))
             return true;
     }
     return false;
