@@ -46,7 +46,7 @@ else
 FUZZ_MAIN = tests/fuzz/replay_main.c
 FUZZ_FLAGS = $(AM_LDFLAGS)
 endif
-lint_scripts = tests/lint/layers.sh tests/lint/file_length.sh tests/lint/banned.sh tests/lint/headers.sh
+lint_scripts = tests/lint/layers.sh tests/lint/file_length.sh tests/lint/banned.sh tests/lint/headers.sh tests/lint/options_documented.sh
 dist_check_SCRIPTS += $(lint_scripts)
 
 if !FUZZING

@@ -49,19 +49,15 @@ static void add_operand(struct buf *out, const struct option *option)
     buf_add_str(out, what);
 }
 
-/* "Default: 64. From 1 to 4096 sequences. A reload applies it." */
+/* "From 1 to 4096 sequences. A reload applies it."; begins with a blank when there is anything. */
 static void add_facts(struct buf *out, const struct option *option)
 {
     bool has_range = option->type == VALUE_COUNT || option->type == VALUE_BYTES ||
                      option->type == VALUE_DURATION || option->type == VALUE_SHARE;
-    if (option->fallback[0])
-        buf_printf(out, "Default: %s.", option->fallback);
-    else
-        buf_add_str(out, "Default: empty.");
+    bool has_unit = option->type == VALUE_COUNT;
     if (has_range)
-        buf_printf(out, " From %s to %s%s%s.", option->min, option->max,
-                   option->type == VALUE_COUNT ? " " : "",
-                   option->type == VALUE_COUNT ? option->unit : "");
+        buf_printf(out, " From %s to %s%s%s.", option->min, option->max, has_unit ? " " : "",
+                   has_unit ? option->unit : "");
     if (option->type == VALUE_CHOICE) {
         buf_add_str(out, " One of");
         for (const char *at = option->min; *at;) {
@@ -75,13 +71,26 @@ static void add_facts(struct buf *out, const struct option *option)
         buf_add_str(out, " A reload applies it.");
 }
 
-/* Help text and facts in one string. */
-static void add_description(struct buf *out, const char *prefix, const struct option *option)
+/* "Default: 64." and the facts. */
+static void add_default_and_facts(struct buf *out, const struct option *option)
+{
+    buf_printf(out, "Default: %s.", option->fallback[0] ? option->fallback : "empty");
+    add_facts(out, option);
+}
+
+/* Help text, default when asked for, and facts, in wrapped lines. */
+static void add_description(struct buf *out, const char *prefix, const struct option *option,
+                            bool with_default)
 {
     struct buf text;
     buf_init(&text, 4096);
-    buf_printf(&text, "%s ", option->help);
-    add_facts(&text, option);
+    buf_add_str(&text, option->help);
+    if (with_default) {
+        buf_add_char(&text, ' ');
+        add_default_and_facts(&text, option);
+    } else {
+        add_facts(&text, option);
+    }
     add_wrapped(out, prefix, text.data);
     buf_done(&text);
 }
@@ -121,22 +130,21 @@ void config_write_help(struct buf *out)
         buf_printf(out, "  --%s%s", option->type == VALUE_SWITCH ? "[no-]" : "", name);
         add_operand(out, option);
         buf_add_char(out, '\n');
-        add_description(out, "        ", option);
+        add_description(out, "        ", option, true);
     }
 }
 
 void config_write_reference(struct buf *out)
 {
-    buf_add_str(
-        out,
-        "# Configuration of tellerd; see tellerd.conf(5). All options are here with their\n"
-        "# defaults. This file was made by `tellerd --print-config`.\n"
-        "#\n"
-        "# Files named *.conf in the folder conf.d beside this one are read after it.\n"
-        "# The environment (TELLERD_MAX_QUEUED) and flags (--max-queued) win over files.\n"
-        "# Sizes: 512K, 32M, 8G. Times: 500ms, 30s, 5m, 1h. Switches: yes, no.\n"
-        "# `tellerd -t` checks, `tellerd -T` shows what holds. SIGHUP reloads: options that say\n"
-        "# so change at once, the others need a restart.\n");
+    buf_add_str(out,
+                "# Configuration of tellerd; see tellerd.conf(5). All options are here with their\n"
+                "# defaults. This file was made by `tellerd --print-config`.\n"
+                "#\n"
+                "# Files named *.conf in the folder conf.d beside this one are read after it.\n"
+                "# The environment (TELLERD_MAX_QUEUED) and flags (--max-queued) win over files.\n"
+                "# Sizes: 512K, 32M, 8G. Times: 500ms, 30s, 5m, 1h. Switches: yes, no.\n"
+                "# `tellerd -t` checks, `tellerd -T` shows what holds. SIGHUP reloads: options\n"
+                "# that say so change at once, the others need a restart.\n");
     for (size_t i = 0; i < OPTION_COUNT; i++) {
         const struct option *option = &config_options[i];
         char name[OPTION_NAME_MAX];
@@ -144,7 +152,7 @@ void config_write_reference(struct buf *out)
         if (begins_section(i))
             buf_printf(out, "\n[%s]\n", option->section);
         buf_add_char(out, '\n');
-        add_description(out, "# ", option);
+        add_description(out, "# ", option, false);
         buf_printf(out, "#%s =%s%s\n", name, option->fallback[0] ? " " : "", option->fallback);
     }
 }
@@ -194,7 +202,7 @@ void config_write_man(struct buf *out)
         buf_add_char(out, '\n');
         add_roff_sentences(out, option->help);
         buf_init(&facts, 1024);
-        add_facts(&facts, option);
+        add_default_and_facts(&facts, option);
         add_roff_sentences(out, facts.data);
         buf_done(&facts);
     }
