@@ -1,8 +1,8 @@
 # The reference configuration is all comments: it is installed where the daemon reads it, unless a file is there already.
 EXTRA_DIST += etc/tellerd.conf
 tellerdconfdir = $(sysconfdir)/tellerd
-install-data-local: install-tellerd-conf
-uninstall-local: uninstall-tellerd-conf
+install_steps += install-tellerd-conf
+uninstall_steps += uninstall-tellerd-conf
 .PHONY: install-tellerd-conf uninstall-tellerd-conf
 install-tellerd-conf:
 	$(MKDIR_P) '$(DESTDIR)$(tellerdconfdir)'

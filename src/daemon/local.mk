@@ -11,7 +11,11 @@ libtellerd_a_SOURCES += \
 	src/daemon/activation.c include/tellerd/daemon/activation.h \
 	src/daemon/daemon.c src/daemon/daemon_priv.h include/tellerd/daemon/daemon.h \
 	include/tellerd/daemon/model_load.h \
+	src/daemon/model_load.c \
 	src/daemon/load.c \
 	src/daemon/reload.c \
 	src/daemon/drain.c \
 	src/daemon/process_metrics.c src/daemon/process_metrics_priv.h
+sbin_PROGRAMS += tellerd
+tellerd_SOURCES = src/daemon/main.c
+tellerd_LDADD = $(TELLERD_LIBS)
