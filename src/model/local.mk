@@ -37,3 +37,8 @@ libtellerd_a_SOURCES += \
 	src/model/hf_tokenizer.c src/model/hf_pipeline.c src/model/hf_settings.c \
 	src/model/safetensors.c src/model/safetensors_priv.h \
 	src/model/model_json.c src/model/model_json_priv.h
+
+# forward pass
+libtellerd_a_SOURCES += \
+	include/tellerd/model/gpt.h src/model/gpt_priv.h src/model/gpt.c src/model/gpt_layers.c \
+	src/model/gpt_weights.c src/model/value_bank.c src/model/value_bank_priv.h

@@ -10,6 +10,11 @@ check_PROGRAMS += tests/oracle/tokenizer_cli
 tests_oracle_tokenizer_cli_SOURCES = tests/oracle/tokenizer_cli.c
 tests_oracle_tokenizer_cli_LDADD = $(TELLERD_LIBS)
 
+# logits of lines of token ids, for check_logits.py
+check_PROGRAMS += tests/oracle/logits_cli
+tests_oracle_logits_cli_SOURCES = tests/oracle/logits_cli.c
+tests_oracle_logits_cli_LDADD = $(TELLERD_LIBS)
+
 # Python tests; check_logits.py joins them with logits_cli
 oracle_tests = tests/oracle/test_quant.py tests/oracle/test_forward.py tests/oracle/test_golden.py
 dist_check_SCRIPTS += $(oracle_tests)

@@ -74,7 +74,7 @@ static void kernel_expand(enum tensor_type type, const uint8_t *row, uint32_t fi
     uint32_t i = 0;
     switch (type) {
     case TENSOR_F32:
-        memcpy(out, (const float *)row + first, n * sizeof(float));
+        memcpy(out, row + sizeof(float) * first, n * sizeof(float));
         return;
     case TENSOR_F16:
         for (; i + 16 <= n; i += 16)
