@@ -469,7 +469,9 @@ static void add_vocab(struct hash128 *chain, const struct vocab_source *vocab)
                               vocab->nfc,
                               vocab->ignore_merges,
                               vocab->prefix_not_before_space,
-                              vocab->prefix_at_start_only};
+                              vocab->prefix_at_start_only,
+                              vocab->cuts_at_each_space,
+                              vocab->unknown_not_fused};
     add_bytes(chain, words, sizeof words);
     for (uint32_t i = 0; i < vocab->n_tokens; i++)
         add_bytes(chain, vocab->tokens[i].bytes, vocab->tokens[i].len);

@@ -178,6 +178,7 @@ static void read_metaspace(struct json_reader *r, const json_t *step, struct voc
     vocab->add_space_prefix = !text_view_is(scheme, "never");
     vocab->prefix_at_start_only = text_view_is(scheme, "first");
     vocab->prefix_not_before_space = vocab->add_space_prefix;
+    vocab->cuts_at_each_space = flag(r, step, "split", true);
     if (!text_view_is(mark, space_mark) ||
         (vocab->add_space_prefix && !vocab->prefix_at_start_only &&
          !text_view_is(scheme, "always")))

@@ -125,6 +125,20 @@ static void read_unigram_vocab(struct builder *b, json_t *vocab)
     }
 }
 
+/* An added token that also takes spaces beside it, or does not count within a word, would make
+ * other tokens of a text. */
+static void refuse_added(struct builder *b, const json_t *item, struct text_view text)
+{
+    static const char *const keys[] = {"lstrip", "rstrip", "single_word"};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        bool value = false;
+        json_get_bool(&b->r, item, keys[i], &value);
+        if (value && !b->r.status)
+            JSON_FAIL(&b->r, "added token \"%.*s\": %s is not supported",
+                      (int)(text.len < 64 ? text.len : 64), text.bytes, keys[i]);
+    }
+}
+
 static void read_added_token(struct builder *b, const json_t *item)
 {
     struct text_view text = {NULL, 0};
@@ -133,6 +147,7 @@ static void read_added_token(struct builder *b, const json_t *item)
     json_get_u32(&b->r, item, "id", JSON_MUST, &id);
     json_get_text(&b->r, item, "content", JSON_MUST, &text);
     json_get_bool(&b->r, item, "special", &special);
+    refuse_added(b, item, text);
     if (b->r.status)
         return;
     if (b->types[id] == 0)
@@ -343,6 +358,11 @@ static void read_kind(struct builder *b, const json_t *root, const json_t *model
     refuse_unsupported(b, model);
     json_get_bool(&b->r, model, "byte_fallback", &b->has_byte_fallback);
     json_get_bool(&b->r, model, "ignore_merges", &vocab->ignore_merges);
+    if (vocab->kind == TOKENIZER_SPM) {
+        bool is_fused = false;
+        json_get_bool(&b->r, model, "fuse_unk", &is_fused);
+        vocab->unknown_not_fused = !is_fused;
+    }
     if (vocab->ignore_merges && vocab->kind != TOKENIZER_BPE)
         JSON_FAIL(&b->r, "model.ignore_merges is supported for byte-level BPE only");
 }

@@ -120,7 +120,7 @@ void encoder_emit_unknown(struct encoder *enc, const char *bytes, size_t len)
     if (has_bytes || enc->after_unknown || tok->unknown == TOKEN_NONE)
         return;
     encoder_emit(enc, tok->unknown);
-    enc->after_unknown = true;
+    enc->after_unknown = !tok->source->unknown_not_fused;
 }
 
 static bool is_mark_at(const char *text, size_t len, size_t at)
@@ -151,14 +151,17 @@ static size_t mark_spaces(const struct vocab_source *source, const char *text, s
     return n;
 }
 
-/* End of the piece at start: before a space mark that stands behind another character. */
+/* End of the piece at start: before the next space mark, or the next one that stands behind another
+ * character. */
 static size_t marked_piece(const struct tokenizer *tok, const char *text, size_t len, size_t start)
 {
     if (!tok->cuts_at_spaces)
         return len;
     size_t at = start;
-    while (at < len && is_mark_at(text, len, at))
-        at += SPACE_MARK_BYTES;
+    do {
+        if (is_mark_at(text, len, at))
+            at += SPACE_MARK_BYTES;
+    } while (!tok->source->cuts_at_each_space && at < len && is_mark_at(text, len, at));
     while (at < len && !is_mark_at(text, len, at))
         at++;
     return at;
@@ -179,6 +182,8 @@ static bool marked_encode(struct encoder *enc, const char *text, size_t len, boo
                         : unigram_encode(enc, marked + start, end - start);
         if (!done)
             return false;
+        if (tok->source->cuts_at_each_space)
+            enc->after_unknown = false;
         start = end;
     }
     return true;

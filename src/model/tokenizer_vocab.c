@@ -351,6 +351,6 @@ enum status vocab_build(struct tokenizer *tok, struct error *err)
     if (!status)
         status = take_specials(tok, err);
     if (!status && source->kind != TOKENIZER_BPE)
-        tok->cuts_at_spaces = can_cut_at_spaces(tok);
+        tok->cuts_at_spaces = source->cuts_at_each_space || can_cut_at_spaces(tok);
     return status;
 }

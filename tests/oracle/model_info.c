@@ -177,6 +177,8 @@ static void add_vocab(struct buf *out, const struct vocab_source *vocab)
     add_bool(out, "add_space_prefix", vocab->add_space_prefix);
     add_bool(out, "prefix_not_before_space", vocab->prefix_not_before_space);
     add_bool(out, "prefix_at_start_only", vocab->prefix_at_start_only);
+    add_bool(out, "cuts_at_each_space", vocab->cuts_at_each_space);
+    add_bool(out, "unknown_not_fused", vocab->unknown_not_fused);
     add_bool(out, "ignore_merges", vocab->ignore_merges);
     add_bool(out, "nfc", vocab->nfc);
 }

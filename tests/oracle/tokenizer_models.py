@@ -31,13 +31,15 @@ PATTERNS = {
 BPE_FAMILIES = ["gpt-2", "llama-bpe", "qwen2", "smollm", "nanochat"]
 WHOLE_TOKENS = {"llama-bpe", "nanochat"}  # take a pre-token that is a token without merging
 
+# A vocabulary that tokenizers trains over characters: (fuse_unk, Metaspace's prepend_scheme and split)
+METASPACE_MODELS = {"metaspace-first": (False, "first", True), "metaspace-always": (True, "always", False)}
 # name: what differs from the trainer's common options; hf: whether tokenizers' form of it is made too
 SPM_MODELS = {
     "spm-bytes": {"byte_fallback": True, "hf": True},
     "spm-unknown": {"byte_fallback": False, "add_dummy_prefix": False},
     "spm-across": {"byte_fallback": True, "split_by_whitespace": False},
 }
-# tokenizers cuts at every space mark (T5) or nowhere; the first is the same only where no token has two marks
+# tokenizers cuts at every space mark (as T5 does) or nowhere; only where no token has two marks is the first the same
 UNIGRAM_MODELS = {
     "unigram-unknown": {"byte_fallback": False, "allow_whitespace_only_pieces": False},
     "unigram-bytes": {"byte_fallback": True, "allow_whitespace_only_pieces": True},
@@ -149,16 +151,34 @@ def all_merges(model):
     return merges
 
 
+def train_metaspace(name, texts):
+    fuse, scheme, cuts = METASPACE_MODELS[name]
+    hf = Tokenizer(hf_models.BPE(unk_token="<unk>", fuse_unk=fuse))
+    hf.pre_tokenizer = pre_tokenizers.Metaspace(MARK, scheme, split=cuts)
+    hf.decoder = decoders.Metaspace(MARK, scheme, split=cuts)
+    specials = ["<unk>", "<s>", "</s>", "<|im_start|>", "<|im_end|>"]
+    hf.train_from_iterator(texts, trainers.BpeTrainer(vocab_size=VOCAB_SIZE, limit_alphabet=120, special_tokens=specials,
+                                                      show_progress=False))
+    hf.add_tokens([AddedToken(t, normalized=False) for t in USER_TOKENS])
+    tokens = [hf.id_to_token(i) for i in range(hf.get_vocab_size())]
+    return SimpleNamespace(hf=hf, hf_json=json.loads(hf.to_str()), kind="llama", tokens=tokens, bos=1, eos=2, unk=0, pad=2,
+                           add_bos=False, specials=specials)
+
+
 def train_unigram(name, texts):
     options = UNIGRAM_MODELS[name]
     model = sp_model(train_sp("unigram", texts, options), "t5", True)
     pieces = list(zip(model.tokens, model.scores))
     model.hf = Tokenizer(hf_models.Unigram(pieces, model.unk, byte_fallback=options["byte_fallback"]))
-    cuts = not options["allow_whitespace_only_pieces"]
-    model.hf.pre_tokenizer = pre_tokenizers.Metaspace(MARK, "always", split=cuts)
-    model.hf.decoder = decoders.Metaspace(MARK, "always", split=cuts)
+    set_metaspace(model, not options["allow_whitespace_only_pieces"])
     add_specials(model)
     return model
+
+
+def set_metaspace(model, cuts):
+    model.hf.pre_tokenizer = pre_tokenizers.Metaspace(MARK, "always", split=cuts)
+    model.hf.decoder = decoders.Metaspace(MARK, "always", split=cuts)
+    model.hf_json = json.loads(model.hf.to_str())
 
 
 # -- files --------------------------------------------------------------------------------------------------------

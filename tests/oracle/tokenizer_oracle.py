@@ -169,6 +169,14 @@ def check_spm(cli, report, texts, folder):
                         hf_encode(model.hf, False))
 
 
+def check_metaspace(cli, report, texts, folder):
+    for name in models.METASPACE_MODELS:
+        model = models.train_metaspace(name, texts.training())
+        paths = [models.write_hf(folder, name, model)]
+        check_model(cli, report, f"BPE over characters, {name}", paths, texts.encodings(N_TEXTS), hf_encode(model.hf, True),
+                    hf_encode(model.hf, False))
+
+
 def check_sums(cli, report, what, path, texts, model):
     """As check_model; but cuts with the same sum of scores count as equal, which sentencepiece, adding in single precision, tells
     apart by its rounding (a long run of one letter: the same tokens in any order)."""
@@ -195,6 +203,10 @@ def check_unigram(cli, report, texts, folder):
         paths = [models.write_hf(folder, name, model)]
         check_model(cli, report, f"unigram, {name}, against tokenizers", paths, group, hf_encode(model.hf, True), None)
         check_model(cli, report, f"unigram, {name}, against tokenizers", paths, no_bytes, None, hf_encode(model.hf, False))
+        models.set_metaspace(model, True)
+        paths = [models.write_hf(folder, name + "-cut", model)]
+        check_model(cli, report, f"unigram, {name}, against tokenizers that cuts at each space", paths, group, hf_encode(model.hf, True), None)
+        models.set_metaspace(model, not models.UNIGRAM_MODELS[name]["allow_whitespace_only_pieces"])
         # the file's flags differ there: tokenizers puts no mark before a space
         group = [t for t in group if not t.startswith((" ", "\u2581"))]
         check_model(cli, report, f"unigram, {name}, against tokenizers", [path], group, hf_encode(model.hf, True), None)
@@ -220,7 +232,7 @@ def main():
     parts = {
         "splits": lambda folder: check_splits(cli, report, texts),
         "bpe": lambda folder: check_bpe(cli, report, texts, folder),
-        "spm": lambda folder: check_spm(cli, report, texts, folder),
+        "spm": lambda folder: (check_spm(cli, report, texts, folder), check_metaspace(cli, report, texts, folder)),
         "unigram": lambda folder: check_unigram(cli, report, texts, folder),
         "smollm2": lambda folder: check_smollm2(cli, report, texts),
     }

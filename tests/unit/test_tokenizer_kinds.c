@@ -309,6 +309,57 @@ START_TEST(the_space_prefix_follows_the_flags)
 }
 END_TEST
 
+START_TEST(every_space_begins_a_piece_where_the_file_says_so)
+{
+    struct vocab_builder b;
+    vocab_marked(&b, TOKENIZER_SPM);
+    vocab_add_scored(&b, "a", -9);
+    vocab_add_scored(&b, MARK, -9);
+    vocab_add_scored(&b, MARK MARK, -1);        /* 5 */
+    vocab_add_scored(&b, MARK "a", -2);         /* 6 */
+    vocab_add_scored(&b, MARK "a" MARK "a", 0); /* 7 */
+    struct tokenizer *tok = vocab_tokenizer(&b);
+    check_ids(tok, "a  a", "6 5 3");
+    tokenizer_free(tok);
+    b.source.cuts_at_each_space = true;
+    tok = vocab_tokenizer(&b);
+    check_ids(tok, "a  a", "6 4 6");
+    check_ids(tok, "  ", "4 4 4");
+    tokenizer_free(tok);
+}
+END_TEST
+
+START_TEST(each_unknown_character_is_one_token_where_the_file_says_so)
+{
+    struct vocab_builder b;
+    vocab_marked(&b, TOKENIZER_SPM);
+    vocab_add_scored(&b, MARK, -1);
+    b.source.unknown_not_fused = true;
+    struct tokenizer *tok = vocab_tokenizer(&b);
+    check_ids(tok, "xy\xE6\xAD\xAA z", "3 0 0 0 3 0");
+    tokenizer_free(tok);
+}
+END_TEST
+
+START_TEST(spm_goes_by_merges_where_they_are_given)
+{
+    struct vocab_builder b;
+    vocab_marked(&b, TOKENIZER_SPM);
+    vocab_add_scored(&b, MARK, 0);
+    vocab_add_scored(&b, "a", 0);
+    vocab_add_scored(&b, "b", 0);
+    vocab_add_merge(&b, "a b", "ab");           /* 6 */
+    vocab_add_merge(&b, MARK " ab", MARK "ab"); /* 7 */
+    vocab_add(&b, MARK "a", TOKEN_NORMAL);      /* 8: no merge makes it */
+    b.source.scores = NULL;
+    struct tokenizer *tok = vocab_tokenizer(&b);
+    check_ids(tok, "ab a", "7 3 4");
+    tokenizer_free(tok);
+    vocab_add_merge(&b, MARK "  b", "ab");
+    vocab_must_fail(&b, "merges[2]");
+}
+END_TEST
+
 START_TEST(tokens_may_reach_across_spaces)
 {
     struct vocab_builder b;
@@ -531,7 +582,10 @@ static void add_cases(Suite *suite)
         spm_takes_the_leftmost_of_equal_scores, spm_joins_characters_that_are_no_tokens_themselves,
         spm_spells_unknown_characters_in_bytes, several_unknown_characters_are_one_unknown_token,
         an_unused_token_is_never_made, the_space_prefix_follows_the_flags,
-        tokens_may_reach_across_spaces, a_user_defined_token_of_spaces_is_found_in_the_text);
+        tokens_may_reach_across_spaces, every_space_begins_a_piece_where_the_file_says_so,
+        each_unknown_character_is_one_token_where_the_file_says_so,
+        spm_goes_by_merges_where_they_are_given,
+        a_user_defined_token_of_spaces_is_found_in_the_text);
     CHECK_ADD(suite, "unigram", unigram_takes_the_cut_with_the_greatest_sum,
               an_unknown_character_costs_ten_more_than_the_worst_token,
               unigram_spells_unknown_characters_in_bytes);

@@ -64,6 +64,11 @@ struct vocab_source {
      * the whole text rather than after each control token.  Both false: as SentencePiece and the
      * Prepend normaliser do. */
     bool prefix_not_before_space, prefix_at_start_only;
+    /* SPM, unigram: every space begins a piece, so that no token has a space behind another
+     * character (Metaspace with split). */
+    bool cuts_at_each_space;
+    /* SPM: each unknown character is an unknown token, not several of them one (fuse_unk false). */
+    bool unknown_not_fused;
     /* BPE: a pre-token that is a token as a whole is that token, whatever the merges say
      * (tokenizer.json's model.ignore_merges; GGUF: pre "llama-bpe" and "nanochat"). */
     bool ignore_merges;
