@@ -56,13 +56,18 @@ static enum status encode(struct generation *generation, const char *text, size_
 static enum status prepare_chat(struct generation *generation, struct error *err)
 {
     const struct generate_request *request = &generation->request;
+    const struct api_model *model = &generation->api->model;
+    struct chat_request chat = {
+        .messages = (json_t *)request->messages,
+        .kwargs = (json_t *)request->template_kwargs,
+        .add_generation_prompt = request->add_generation_prompt,
+        .continue_final_message = request->continue_final_message,
+        .now = time(NULL),
+    };
     struct jinja_output text = {0};
-    TRY(chat_render(generation->api->model.chat, request->messages, NULL, request->template_kwargs,
-                    request->add_generation_prompt, request->continue_final_message, time(NULL),
-                    &text, err));
+    TRY(chat_render(model->chat, &chat, &text, err));
     enum status status = encode(generation, text.bytes, text.len, text.trusted, text.n_trusted,
-                                tokenizer_adds_bos(generation->api->model.tokenizer),
-                                &generation->prompts[0].ids, err);
+                                tokenizer_adds_bos(model->tokenizer), &generation->prompts[0].ids, err);
     jinja_output_done(&text);
     return status;
 }

@@ -65,9 +65,13 @@ static enum status encode(struct tokenize_job *job, struct error *err)
         return tokenizer_encode(model->tokenizer, job->text, job->len, &all, 1, add_bos,
                                 TOKENIZE_MAX_TOKENS, &job->ids, err);
     }
+    struct chat_request chat = {
+        .messages = (json_t *)job->messages,
+        .add_generation_prompt = job->add_generation_prompt,
+        .now = time(NULL),
+    };
     struct jinja_output text = {0};
-    TRY(chat_render(model->chat, job->messages, NULL, NULL, job->add_generation_prompt, false,
-                    time(NULL), &text, err));
+    TRY(chat_render(model->chat, &chat, &text, err));
     enum status status =
         tokenizer_encode(model->tokenizer, text.bytes, text.len, text.trusted, text.n_trusted,
                          add_bos, TOKENIZE_MAX_TOKENS, &job->ids, err);

@@ -56,7 +56,7 @@ static const char *token_text(const struct tokenizer *tokenizer, uint32_t id, ch
                               size_t size)
 {
     if (id == TOKEN_NONE)
-        return "";
+        return NULL;
     struct text_view text = tokenizer_piece(tokenizer, id, true);
     snprintf(out, size, "%.*s", (int)text.len, text.bytes);
     return out;
@@ -73,7 +73,7 @@ static enum status load_chat(struct loaded_model *model, struct error *err)
         return STATUS_OK;
     }
     enum status status = chat_template_new(
-        source.bytes, source.len,
+        source.bytes, source.len, model->id,
         token_text(model->tokenizer, tokenizer_bos(model->tokenizer), bos, sizeof bos),
         token_text(model->tokenizer, tokenizer_eos(model->tokenizer), eos, sizeof eos),
         &model->chat, err);
@@ -100,13 +100,14 @@ enum status model_load_text(const struct config *config, struct loaded_model *mo
     enum status status = checkpoint_open(config->model, &model->checkpoint, err);
     if (status == STATUS_OK)
         status = tokenizer_new(checkpoint_vocab(model->checkpoint), &model->tokenizer, err);
-    if (status == STATUS_OK)
+    if (status == STATUS_OK) {
+        choose_id(config, model);
         status = load_chat(model, err);
+    }
     if (status != STATUS_OK) {
         model_unload(model);
         return status;
     }
-    choose_id(config, model);
     build_sampler_tables(model);
     const struct hparams *hp = checkpoint_hparams(model->checkpoint);
     model->n_context = config->context ? (uint32_t)config->context : hp->n_context;
