@@ -66,8 +66,9 @@ static enum status prepare_chat(struct generation *generation, struct error *err
     };
     struct jinja_output text = {0};
     TRY(chat_render(model->chat, &chat, &text, err));
-    enum status status = encode(generation, text.bytes, text.len, text.trusted, text.n_trusted,
-                                tokenizer_adds_bos(model->tokenizer), &generation->prompts[0].ids, err);
+    enum status status =
+        encode(generation, text.bytes, text.len, text.trusted, text.n_trusted,
+               tokenizer_adds_bos(model->tokenizer), &generation->prompts[0].ids, err);
     jinja_output_done(&text);
     return status;
 }

@@ -30,6 +30,15 @@ void model_unload(struct loaded_model *model)
     memset(model, 0, sizeof *model);
 }
 
+/* Whether a name can be typed into a client without quoting. */
+static bool is_plain(const char *name)
+{
+    return name[0] &&
+           name[strspn(name,
+                       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-/:")] ==
+               '\0';
+}
+
 /* The name in the API: the option, else the file's own name, else the path's last part without
  * ending. */
 static void choose_id(const struct config *config, struct loaded_model *model)
