@@ -2,7 +2,7 @@
  * Hash map from chain key to block: buckets of lists linked through per-block entries, so that
  * nothing is allocated and an eviction is one list removal.
  *
- * Why a parent is compared by number *and* serial: the block number alone could have been re-used
+ * Why a parent is known by a serial and not by its block number: the number could have been re-used
  * for other content since the child was computed.  A serial is never used twice, so a child whose
  * parent left the cache can never be reached again; it ages out of the pool's list.
  */
@@ -21,8 +21,7 @@ struct entry {
     uint64_t salt;
     uint64_t serial;        /* 0 = not in the map */
     uint64_t parent_serial; /* 0 = first block */
-    uint32_t parent;
-    uint32_t next; /* in the bucket */
+    uint32_t next;          /* in the bucket */
 };
 
 struct prefix_cache {
@@ -121,16 +120,21 @@ static struct hash128 chain_key(const struct prefix_cache *cache, struct hash128
     return cache->hash(pair, sizeof(pair), 1);
 }
 
+static uint64_t serial_of(const struct prefix_cache *cache, uint32_t block)
+{
+    return block == KV_NO_BLOCK ? 0 : cache->entries[block].serial;
+}
+
 static uint32_t lookup(const struct prefix_cache *cache, struct hash128 key, uint64_t salt,
                        uint32_t parent, const uint32_t *ids)
 {
-    uint64_t parent_serial = parent == KV_NO_BLOCK ? 0 : cache->entries[parent].serial;
+    uint64_t parent_serial = serial_of(cache, parent);
     uint32_t block = cache->buckets[key.low & cache->mask];
 
     for (; block != KV_NO_BLOCK; block = cache->entries[block].next) {
         const struct entry *entry = &cache->entries[block];
 
-        if (hash_equal(entry->key, key) && entry->salt == salt && entry->parent == parent &&
+        if (hash_equal(entry->key, key) && entry->salt == salt &&
             entry->parent_serial == parent_serial &&
             memcmp(kv_pool_ids(cache->pool, block), ids, cache->block_size * sizeof(*ids)) == 0)
             return block;
@@ -194,8 +198,7 @@ uint32_t prefix_cache_insert(struct prefix_cache *cache, uint64_t salt, uint32_t
         return same;
     }
     entry->salt = salt;
-    entry->parent = parent;
-    entry->parent_serial = parent == KV_NO_BLOCK ? 0 : cache->entries[parent].serial;
+    entry->parent_serial = serial_of(cache, parent);
     entry->serial = ++cache->last_serial;
     bucket = &cache->buckets[entry->key.low & cache->mask];
     entry->next = *bucket;

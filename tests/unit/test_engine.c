@@ -578,6 +578,11 @@ START_TEST(choices_share_one_computed_prompt) /* REQ-13 */
         uint64_t rows = h.n_rows;
 
         r->n_choices = 3;
+        /* a bias that would show if it were applied twice to the row that all share */
+        r->sampling.n_bias = 100;
+        r->sampling.bias = xcalloc(100, sizeof(*r->sampling.bias));
+        for (uint32_t k = 0; k < 100; k++)
+            r->sampling.bias[k] = (struct logit_bias){10 + k, (float)(k % 7)};
         o = harness_wait(&h, harness_submit(&h, r));
         for (int c = 1; c < 3; c++) { /* greedy: all the same */
             ck_assert_uint_eq(o->n_tokens[c], o->n_tokens[0]);

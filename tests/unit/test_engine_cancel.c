@@ -3,6 +3,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "support/check_main.h"
 #include "support/engine_harness.h"
@@ -384,6 +385,37 @@ START_TEST(a_queue_deadline_that_passes_ends_the_request_unstarted)
 }
 END_TEST
 
+START_TEST(a_queue_deadline_means_nothing_once_started)
+{
+    const struct timespec second = {.tv_sec = 1};
+    struct harness h;
+    struct gen_request *r = harness_request(2, 20, 90);
+    uint64_t a, b, c;
+
+    harness_init(&h);
+    h.script.n_blocks = 10;
+    h.script.eog = STEP_NO_TOKEN;
+    harness_open(&h);
+    harness_close_gate(&h);
+    a = harness_submit(&h, harness_request(1, 20, 90));
+    r->queue_deadline_ns = clock_ns() + 900000000;
+    b = harness_submit(&h, r);
+    harness_wait_held(&h);
+    harness_steps(&h, 1); /* both have started */
+    nanosleep(&second, NULL);
+    while (harness_stats(&h).n_preemptions == 0)
+        harness_steps(&h, 1);
+    r = harness_request(3, 20, 90);
+    r->queue_deadline_ns = 1; /* makes the engine look at all deadlines */
+    c = harness_submit(&h, r);
+    harness_let_go(&h);
+    ck_assert_int_eq(harness_wait(&h, c)->status, STATUS_QUEUE_TIMEOUT);
+    ck_assert_int_eq(harness_wait(&h, a)->reason, FINISH_LENGTH);
+    ck_assert_int_eq(harness_wait(&h, b)->reason, FINISH_LENGTH);
+    harness_close(&h);
+}
+END_TEST
+
 START_TEST(draining_lets_what_runs_end_and_may_fail_what_waits)
 {
     for (int fail_waiting = 0; fail_waiting < 2; fail_waiting++) {
@@ -634,7 +666,8 @@ static void add_cases(Suite *suite)
               cancel_reaches_parked_and_waiting_choices, a_choice_can_be_stopped_in_any_state);
     CHECK_ADD(suite, "queue", a_full_queue_refuses_at_once_and_serves_the_rest_in_order,
               the_queue_is_bounded_in_tokens_too_and_bounds_can_change,
-              a_queue_deadline_that_passes_ends_the_request_unstarted);
+              a_queue_deadline_that_passes_ends_the_request_unstarted,
+              a_queue_deadline_means_nothing_once_started);
     CHECK_ADD(suite, "life", draining_lets_what_runs_end_and_may_fail_what_waits,
               freeing_the_engine_answers_everything_that_is_left,
               an_engine_that_never_started_answers_too,

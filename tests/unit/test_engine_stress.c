@@ -15,7 +15,7 @@
  * moments: whatever was not cancelled must give its undisturbed text, counters only grow, gauges
  * are never negative and are 0 at rest (CAN-05, OPS-02, ENG-01, ENG-06).
  */
-enum { KINDS = 24, REQUESTS = 500, IN_FLIGHT = 40 };
+enum { KINDS = 24, REQUESTS = 300, IN_FLIGHT = 40 };
 
 static uint32_t draw(unsigned *seed, uint32_t n)
 {

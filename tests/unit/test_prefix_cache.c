@@ -174,6 +174,7 @@ static struct hash128 constant_hash(const void *bytes, size_t len, uint64_t seed
 START_TEST(colliding_keys_hand_out_nothing_foreign)
 {
     struct setup s = setup_new();
+    uint64_t salt_of[N] = {0};
     unsigned seed = 3;
 
     prefix_cache_set_hash(s.cache, constant_hash);
@@ -187,8 +188,12 @@ START_TEST(colliding_keys_hand_out_nothing_foreign)
             for (uint32_t k = 0; k < P; k++)
                 ids[i * P + k] = k == 0 ? (uint32_t)rand_r(&seed) % 2 : 0;
         found = compute(&s, salt, ids, n, blocks);
-        for (uint32_t i = 0; i < found; i++)
+        for (uint32_t i = 0; i < n; i++) {
+            if (i < found)
+                ck_assert_uint_eq(salt_of[blocks[i]], salt);
+            salt_of[blocks[i]] = salt;
             ck_assert_mem_eq(kv_pool_ids(s.pool, blocks[i]), ids + (size_t)i * P, P * sizeof(*ids));
+        }
         ck_assert_uint_eq(prefix_cache_find(s.cache, salt, ids, n * P, NULL).n_blocks, n);
         kv_pool_unref_table(s.pool, blocks, n);
     }
