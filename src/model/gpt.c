@@ -168,6 +168,8 @@ enum status gpt_step(struct gpt *gpt, struct backend_cache *cache, const struct 
     for (uint32_t i = 0; i < gpt->hp->n_layers; i++) {
         gpt_attention_block(gpt, cache, i, batch->n_rows);
         gpt_feed_forward_block(gpt, i, batch->n_rows);
+        if (gpt->on_layer)
+            gpt->on_layer(gpt->on_layer_ctx);
     }
     if (batch->n_logit_rows > 0)
         head(gpt, batch);
@@ -175,6 +177,12 @@ enum status gpt_step(struct gpt *gpt, struct backend_cache *cache, const struct 
     if (!status)
         *ret_logits = gpt->logits;
     return status;
+}
+
+void gpt_on_layer(struct gpt *gpt, void (*fn)(void *ctx), void *ctx)
+{
+    gpt->on_layer = fn;
+    gpt->on_layer_ctx = ctx;
 }
 
 const struct hparams *gpt_hparams(const struct gpt *gpt)

@@ -44,6 +44,9 @@ struct gpt {
     uint32_t *previous_ids; /* [max_rows] */
     float *logits;          /* [max_logit_rows, V] */
     size_t logits_bytes;
+
+    void (*on_layer)(void *ctx); /* NULL: nobody wants to know */
+    void *on_layer_ctx;
 };
 
 /* gpt_weights.c: finds, checks and binds all tensors; frees them. */

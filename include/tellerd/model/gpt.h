@@ -42,6 +42,10 @@ void gpt_cache_shape(const struct gpt *gpt, uint32_t n_blocks, uint32_t block_si
 enum status gpt_step(struct gpt *gpt, struct backend_cache *cache, const struct step_batch *batch,
                      float **ret_logits, struct error *err) WARN_UNUSED;
 
+/* Calls fn (NULL: nobody) after each layer of a step, on the step's thread: a sign of progress for a
+ * watchdog. */
+void gpt_on_layer(struct gpt *gpt, void (*fn)(void *ctx), void *ctx);
+
 const struct hparams *gpt_hparams(const struct gpt *gpt);
 /* Bytes held for weights and for banks. */
 void gpt_bytes(const struct gpt *gpt, size_t *ret_weights, size_t *ret_banks);
