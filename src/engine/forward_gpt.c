@@ -37,10 +37,20 @@ static void forward_copy_block(struct forward *forward, uint32_t from, uint32_t 
     backend_ops_of(f->backend)->cache_copy_block(f->backend, f->cache, from, to);
 }
 
+/* The engine sets on_progress later than this is wired, hence the detour. */
+static void on_layer(void *ctx)
+{
+    struct forward_gpt *f = ctx;
+
+    if (f->base.on_progress)
+        f->base.on_progress(f->base.progress_ctx);
+}
+
 static void forward_free(struct forward *forward)
 {
     struct forward_gpt *f = gpt_of(forward);
 
+    gpt_on_layer(f->gpt, NULL, NULL);
     if (f->cache)
         backend_ops_of(f->backend)->cache_free(f->backend, f->cache);
     free(f);
@@ -107,6 +117,7 @@ enum status forward_gpt_new(struct gpt *gpt, struct backend *backend,
         .bank_bytes = bank_bytes,
         .weight_bytes = weight_bytes,
     };
+    gpt_on_layer(gpt, on_layer, f);
     *ret = &f->base;
     return STATUS_OK;
 }
