@@ -17,6 +17,7 @@ What is allowed, in parts of the greatest logit (about 12 in the tiny models, 36
 A rounded cache is compared with the oracle that rounds the same way. A key near the middle of two representable numbers may
 go the other way there, so the test is on the root of the mean square: the difference may be 0.4 of what the rounding itself
 changes (float32 NumPy: 0.22 at most; a wrong rounding, a wrong group or none at all: about 1 and more).
+Chunks and threads change nothing at all: those answers are compared digit by digit.
 """
 
 import argparse
@@ -44,6 +45,7 @@ EXACT = 1.5e-5
 ROUNDED = 0.4
 LENGTHS = [1, 2, 33, 61]
 CACHES = [("bf16", "bf16"), ("f16", "f16"), ("int8", "bf16"), ("int8", "int8")]
+SAME = ["smollm", "mistral", "llama3", "bank-third", "bank-gated", "nanochat-bank", "type-q6_k"]
 BANK_TYPES = [("bf16", "BF16"), ("int8", "Q8_0")]
 CACHE_TYPES = {"bf16": "BF16", "f16": "F16", "int8": "Q8_0"}
 SMOLLM2_IDS = [1, 4093, 198, 1780, 314, 260, 3575, 282, 4649, 47, 2, 198, 1, 520, 9531, 198, 504, 3575, 282, 4649, 314]
@@ -160,6 +162,17 @@ def check_bank_types(checker, name, path):
         checker.logits(f"{name} bank {option}", path, lines, f32_cache() + ["--bank-type", option], expected, EXACT)
 
 
+def check_sameness(checker, name, path):
+    """The same bytes for any thread count and chunk size: chunks of 1 are step-by-step decoding."""
+    lines = prompts(load(path).n_tokens)[-2:]
+    for value_path in ("gather", "dedup") if has_bank(load(path)) else ("gather",):
+        seen = []
+        for threads, chunk in ((1, 512), (1, 1), (2, 16), (2, 512)):
+            options = ["--value-path", value_path, "--chunk", str(chunk), "--threads", str(threads)]
+            seen.append(checker.attempt(f"{name} {value_path} same bytes", path, lines, options))
+        tap.ok(all(s is not None and s == seen[0] for s in seen), f"{name} {value_path}: the same logits in chunks of 1, 16, 512, with 1 and 2 threads")
+
+
 def check_smollm2(checker):
     path = fetch_model.cache_folder() / fetch_model.MODELS["smollm2"]["file"]
     if not fetch_model.is_cached(fetch_model.MODELS["smollm2"]):
@@ -186,6 +199,8 @@ def main():
                 check_model(checker, name, paths)
                 if name in ("llama", "bank-mixed", "nanochat-gated"):
                     check_caches(checker, name, paths[0])
+                if name in SAME:
+                    check_sameness(checker, name, paths[0])
                 if name in ("bank-third", "bank-plus"):
                     check_bank_types(checker, name, paths[0])
             elif name in tiny_specs.sources():
