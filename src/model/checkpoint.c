@@ -241,6 +241,9 @@ static enum status finish(struct checkpoint *cp, struct error *err)
         status = check_rope_freqs(cp, err);
     if (!status)
         status = check_vocab(cp, err);
+    /* flags about tokens that are not there say nothing */
+    cp->vocab.add_bos = cp->vocab.add_bos && cp->vocab.bos != TOKEN_NONE;
+    cp->vocab.add_eos = cp->vocab.add_eos && cp->vocab.eos != TOKEN_NONE;
     return status;
 }
 

@@ -633,37 +633,32 @@ START_TEST(a_vocabulary_of_one_works)
 }
 END_TEST
 
-static void add_group(Suite *suite, const char *behaviour, const TTest *const *tests, size_t n)
-{
-    TCase *tcase = tcase_create(behaviour);
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    for (size_t i = 0; i < n; i++)
-        tcase_add_test(tcase, tests[i]);
-    suite_add_tcase(suite, tcase);
-}
-#define ADD_GROUP(suite, behaviour, ...)                             \
-    add_group(suite, behaviour, (const TTest *const[]){__VA_ARGS__}, \
-              sizeof((const TTest *const[]){__VA_ARGS__}) / sizeof(const TTest *))
-
 static void add_cases(Suite *suite)
 {
-    ADD_GROUP(suite, "draws", every_draw_is_the_references, frequencies_follow_the_softmax,
-              the_draw_depends_on_seed_stream_and_number_only, among_equals_the_lower_id_is_kept);
-    ADD_GROUP(suite, "greedy", temperature_zero_is_the_best_token_wherever_it_is,
-              temperature_zero_ignores_the_cuts, equal_best_tokens_give_the_lower_id,
-              tiny_temperatures_are_greedy, low_temperatures_do_not_overflow);
-    ADD_GROUP(suite, "cuts", cuts_never_leave_nothing, a_top_k_of_the_vocabulary_or_more_is_off);
-    ADD_GROUP(suite, "bans", padded_unused_and_control_rows_are_never_sampled,
-              min_tokens_bans_the_ends_until_then, ignore_eos_bans_the_end_but_not_stop_ids);
-    ADD_GROUP(suite, "bias and penalties", a_bias_is_added_and_ids_outside_are_ignored,
-              a_bias_of_minus_100_on_all_still_gives_a_token, penalties_follow_their_formulas,
-              penalties_do_not_overflow);
-    ADD_GROUP(suite, "logprobs", logprobs_are_the_unmodified_softmax,
-              logprobs_do_not_change_what_is_sampled, equal_alternatives_are_listed_by_id,
-              logprobs_of_a_prompt_cover_tokens_that_are_never_sampled,
-              a_certain_token_has_logprob_zero);
-    ADD_GROUP(suite, "bad numbers", nan_and_infinity_are_an_error_in_legal_rows_only,
-              rows_where_nothing_is_possible_are_an_error, a_vocabulary_of_one_works);
+    CHECK_ADD_FIXTURE(suite, "draws", set_up, tear_down, every_draw_is_the_references,
+                      frequencies_follow_the_softmax,
+                      the_draw_depends_on_seed_stream_and_number_only,
+                      among_equals_the_lower_id_is_kept);
+    CHECK_ADD_FIXTURE(suite, "greedy", set_up, tear_down,
+                      temperature_zero_is_the_best_token_wherever_it_is,
+                      temperature_zero_ignores_the_cuts, equal_best_tokens_give_the_lower_id,
+                      tiny_temperatures_are_greedy, low_temperatures_do_not_overflow);
+    CHECK_ADD_FIXTURE(suite, "cuts", set_up, tear_down, cuts_never_leave_nothing,
+                      a_top_k_of_the_vocabulary_or_more_is_off);
+    CHECK_ADD_FIXTURE(
+        suite, "bans", set_up, tear_down, padded_unused_and_control_rows_are_never_sampled,
+        min_tokens_bans_the_ends_until_then, ignore_eos_bans_the_end_but_not_stop_ids);
+    CHECK_ADD_FIXTURE(suite, "bias and penalties", set_up, tear_down,
+                      a_bias_is_added_and_ids_outside_are_ignored,
+                      a_bias_of_minus_100_on_all_still_gives_a_token,
+                      penalties_follow_their_formulas, penalties_do_not_overflow);
+    CHECK_ADD_FIXTURE(suite, "logprobs", set_up, tear_down, logprobs_are_the_unmodified_softmax,
+                      logprobs_do_not_change_what_is_sampled, equal_alternatives_are_listed_by_id,
+                      logprobs_of_a_prompt_cover_tokens_that_are_never_sampled,
+                      a_certain_token_has_logprob_zero);
+    CHECK_ADD_FIXTURE(suite, "bad numbers", set_up, tear_down,
+                      nan_and_infinity_are_an_error_in_legal_rows_only,
+                      rows_where_nothing_is_possible_are_an_error, a_vocabulary_of_one_works);
 }
 
 CHECK_MAIN("sampler", add_cases)
