@@ -4,11 +4,11 @@
 /* Inside layer api: the api's state, a generation (one chat or completion request) and its choices.
  * Loop thread only. */
 
-#include "tellerd/api/generate_request.h"
 #include "tellerd/api/api.h"
+#include "tellerd/api/generate_request.h"
+#include "tellerd/api/text_stream.h"
 #include "tellerd/base/buf.h"
 #include "tellerd/http/exchange.h"
-#include "tellerd/api/text_stream.h"
 
 enum {
     INLINE_TEXT_BYTES = 8192, /* prompts up to this are rendered and tokenized on the loop, longer
@@ -68,7 +68,9 @@ struct choice {
         content; /* chat and completion text, not streamed; streamed: the delta of this turn */
     struct pending_entry *pending;
     size_t n_pending, cap_pending;
-    size_t n_chars;       /* characters pushed so far */
+    size_t n_chars;       /* characters of the text so far, for text_offset */
+    char tail[4];         /* the beginning of a character that is not complete yet */
+    size_t n_tail;
     struct buf token_ids; /* return_token_ids: "1,2,3" of this response or turn */
     uint32_t n_tokens;    /* completion tokens, the counted ones */
     enum finish_reason finish;

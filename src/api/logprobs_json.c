@@ -6,6 +6,7 @@
 
 #include "api_priv.h"
 #include "tellerd/base/mem.h"
+#include "tellerd/base/utf8.h"
 
 /*
  * Logprobs in the chat form (an object per token, with exact bytes), in the legacy form of
@@ -33,6 +34,21 @@ static void write_text(const struct generation *generation, uint32_t id, struct 
     buf_add_json(out, text.bytes, text.len);
 }
 
+/* Counts characters as a client sees them, ill-formed pieces one each, over token borders. */
+static void count_characters(struct choice *choice, const char *bytes, size_t n_bytes)
+{
+    struct buf text;
+    buf_init(&text, SIZE_MAX / 2);
+    buf_add(&text, choice->tail, choice->n_tail);
+    buf_add(&text, bytes, n_bytes);
+    size_t complete = text.len ? utf8_complete_prefix(text.data, text.len) : 0;
+    choice->n_chars += complete ? utf8_length(text.data, complete) : 0;
+    choice->n_tail = text.len - complete; /* at most 3 */
+    if (choice->n_tail)
+        memcpy(choice->tail, text.data + complete, choice->n_tail);
+    buf_done(&text);
+}
+
 void logprobs_add(struct choice *choice, const struct sampled *token, const char *bytes,
                   size_t n_bytes)
 {
@@ -45,8 +61,7 @@ void logprobs_add(struct choice *choice, const struct sampled *token, const char
     entry->end = choice->text.total_bytes;
     entry->text_offset = choice->n_chars;
     entry->token = *token;
-    for (size_t i = 0; i < n_bytes; i++)
-        choice->n_chars += ((unsigned char)bytes[i] & 0xc0) != 0x80;
+    count_characters(choice, bytes, n_bytes);
 }
 
 void logprobs_add_prompt(struct prompt_state *prompt, const struct sampled *token)
@@ -158,8 +173,7 @@ static void write_legacy(const struct generation *generation, const struct choic
             tokenizer_piece(generation->api->model.tokenizer, prompt->kept_ids[i], false);
         if (i < prompt->n_logprobs && !generation->request.stream)
             add_legacy(generation, &lists, &prompt->logprobs[i], offset);
-        for (size_t b = 0; b < text.len; b++)
-            offset += ((unsigned char)text.bytes[b] & 0xc0) != 0x80;
+        offset += text.len ? utf8_length(text.bytes, text.len) : 0;
     }
     for (size_t i = 0; i < n; i++)
         add_legacy(generation, &lists, &choice->pending[i].token,

@@ -155,7 +155,7 @@ static void handle_headers(struct connection *connection)
     server->handler.on_headers(server->handler.ctx, ex);
     const struct http_request *request = request_parser_request(connection->parser);
     if (connection->state == CONNECTION_BODY && ex->response == RESPONSE_NONE &&
-        request->expects_continue) {
+        request->expects_continue && request_parser_body_fits(connection->parser)) {
         buf_add_str(&connection->out, "HTTP/1.1 100 Continue\r\n\r\n");
         connection_flush(connection);
     }
@@ -225,7 +225,8 @@ static void connection_process(struct connection *connection)
         else if (connection->state == CONNECTION_BODY && used > 0)
             set_deadline(connection, connection->server->limits.body_timeout_ns);
     }
-    buf_consume(&connection->in, used_all);
+    buf_consume(&connection->in,
+                connection->state == CONNECTION_LINGER ? connection->in.len : used_all);
     connection->is_processing = false;
     update_reading(connection);
 }
@@ -239,7 +240,8 @@ static void start_linger(struct connection *connection)
         return;
     connection->state = CONNECTION_LINGER;
     set_deadline(connection, LINGER_MS * 1000000ull);
-    buf_reset(&connection->in);
+    if (!connection->is_processing) /* else connection_process still stands on these bytes */
+        buf_reset(&connection->in);
     connection_mark_dirty(connection);
 }
 

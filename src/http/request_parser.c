@@ -131,6 +131,11 @@ void request_parser_set_max_body(struct request_parser *parser, size_t max_body_
     parser->max_body_bytes = max_body_bytes;
 }
 
+bool request_parser_body_fits(const struct request_parser *parser)
+{
+    return parser->request.content_length <= parser->max_body_bytes; /* 0 when chunked */
+}
+
 const struct http_request *request_parser_request(const struct request_parser *parser)
 {
     return &parser->request;
@@ -574,8 +579,7 @@ enum parse_event request_parser_feed(struct request_parser *parser, const char *
     if (parser->state == STATE_HEAD)
         return feed_head(parser, bytes, len, ret_used, err);
     if (parser->state == STATE_HEAD_DONE) {
-        if (parser->request.has_body && !parser->request.chunked &&
-            parser->request.content_length > parser->max_body_bytes)
+        if (!request_parser_body_fits(parser))
             return refuse(parser, err, STATUS_TOO_LARGE,
                           "the request body is larger than the server's limit");
         parser->state = STATE_BODY;

@@ -273,6 +273,7 @@ void http_server_close(struct http_server *server, void (*done)(void *ctx), void
     server->on_closed_ctx = ctx;
     for (size_t i = 0; i < server->n_listeners; i++)
         close_listener(server->listeners[i]);
+    on_flush(&server->flush); /* what the sockets take at once still leaves */
     while (server->connections)
         connection_close(server->connections);
     uv_close((uv_handle_t *)&server->flush, on_own_handle_closed);

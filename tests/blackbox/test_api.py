@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """The API's shapes: chat, completions, logprobs, usage, streams, errors, tokenize, models, keys."""
 import hashlib
 import json
@@ -241,7 +242,7 @@ def test_keys_are_asked_for_everywhere_but_health():
     with tempfile.NamedTemporaryFile("w", suffix=".keys", delete=False) as f:
         f.write(f"# keys\r\n\r\nalice sha256:{hashlib.sha256(key.encode()).hexdigest()}\r\nbob other-key-0123456789\n")
     os.chmod(f.name, 0o600)
-    with Daemon(MODEL, "--api-keys-file", f.name, "--kv-cache-bytes", "4M", "--metrics-auth", "yes", "--log-level", "debug") as d:
+    with Daemon(MODEL, "--api-keys-file", f.name, "--kv-cache-bytes", "4M", "--metrics-auth", "--log-level", "debug") as d:
         right = {"Authorization": f"Bearer {key}"}
         assert d.get("/health").status == 200
         for path in ("/v1/models", "/metrics", "/nope", "/v1/chat/completions"):
@@ -266,7 +267,7 @@ def test_client_text_never_reaches_the_log_raw():
     body = b'{"a":1} \x1b[31mFAKE'
     answer = daemon.request("POST", "/v1/chat/completions", body)
     assert answer.status == 400 and b"\x1b" not in answer.body
-    daemon.get("/\x1b[2J%0d%0aevil", {"User-Agent": "\x1b[31m"})
+    raw(daemon, b"GET /\x1b[2J%0d%0aevil HTTP/1.1\r\nHost: a\r\nUser-Agent: \x1b[31m\r\nConnection: close\r\n\r\n")
     daemon.chat("a secret prompt")
     log = daemon.log()
     assert "\x1b" not in log and "secret" not in log

@@ -1,4 +1,6 @@
+#!/usr/bin/env python3
 """HTTP itself: framing, limits, keep-alive, pipelining, Expect, HEAD, OPTIONS, CORS, time-outs, sockets."""
+import re
 import socket
 import time
 
@@ -17,7 +19,7 @@ def post(body=BODY, extra=b""):
 
 def statuses(data):
     """Status codes of the responses in a byte string, by their status lines."""
-    return [int(line.split(b" ")[1]) for line in data.split(b"\r\n") if line.startswith(b"HTTP/1.1 ")]
+    return [int(code) for code in re.findall(rb"HTTP/1\.1 (\d{3}) [A-Z]", data)]
 
 
 def test_pipelined_requests_are_answered_in_order_in_one_segment_or_byte_by_byte():

@@ -1,6 +1,6 @@
 /*
  * The daemon with a scripted forward pass in place of the model's: tokenizer and template come from --model, what the "model" says from the JSON in
- * $TELLERD_SCRIPT.  For black-box tests that need known tokens, slow or failing steps.
+ * $SCRIPTED_TELLERD.  For black-box tests that need known tokens, slow or failing steps.
  *   {"load_ms": n, "fail_load": "text", "n_blocks": n, "block_size": n, "n_context": n, "max_rows": n,
  *    "follow": [[token, next], ...], "emit": [[[prompt ids], [output ids]], ...],
  *    "faults": [{"kind": "internal|engine|nan|delay|freeze", "step": n, "token": n, "times": n, "ms": n}]}
@@ -89,7 +89,7 @@ static struct forward *script(const json_t *root, const struct loaded_model *mod
 static enum status scripted_load(const struct config *config, load_progress_fn on_progress, void *ctx, struct loaded_model *ret,
                                  struct error *err)
 {
-    const char *text = getenv("TELLERD_SCRIPT");
+    const char *text = getenv("SCRIPTED_TELLERD");
     json_t *root = json_loads(text ? text : "{}", 0, NULL);
     REQUIRE(root);
     TRY(model_load_text(config, ret, err));
@@ -101,8 +101,9 @@ static enum status scripted_load(const struct config *config, load_progress_fn o
     const char *fail = json_string_value(json_object_get(root, "fail_load"));
     if (fail) {
         model_unload(ret);
+        error_set(err, STATUS_BAD_FILE, "%s", fail);
         json_decref(root);
-        return error_set(err, STATUS_BAD_FILE, "%s", fail);
+        return STATUS_BAD_FILE;
     }
     ret->forward = script(root, ret);
     if (!config->context)

@@ -83,6 +83,8 @@ enum parse_event request_parser_feed(struct request_parser *parser, const char *
 void request_parser_next(struct request_parser *parser);
 /* Largest body of the current request; between PARSE_HEADERS and the first body byte. */
 void request_parser_set_max_body(struct request_parser *parser, size_t max_body_bytes);
+/* Whether the announced length of the body is within its bound. */
+bool request_parser_body_fits(const struct request_parser *parser);
 const struct http_request *request_parser_request(const struct request_parser *parser);
 /* Whether a request has begun (a byte of its head was seen) and is not complete. */
 bool request_parser_in_request(const struct request_parser *parser);
