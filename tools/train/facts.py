@@ -14,10 +14,15 @@ column look logger locale iconv gettext m4 bison flex cmake ninja autoconf autom
 losetup parted e2fsck resize2fs tune2fs hdparm smartctl ethtool hostnamectl timedatectl localectl loginctl
 systemd-analyze udevadm swapoff lscpu nproc arch tty stty reset clear tput git-commit git-clone git-push git-pull git-log
 git-status git-branch git-checkout git-merge git-rebase git-diff git-add git-init git-stash git-tag git-reset git-show
-git-fetch git-blame git-bisect git-grep sqlite3 psql docker podman nginx apropos whatis""".split()
+git-fetch git-blame git-bisect git-grep sqlite3 psql docker podman nginx apropos whatis
+git-cherry-pick git-rm git-mv git-config git-remote git-switch git-restore git-revert git-submodule git-worktree git-format-patch
+userdel groupdel chage sha512sum whereis findmnt rename readelf visudo ssh-add setfacl getfacl pstree fuser""".split()
 
 # Sentences written by hand where the NAME line alone reads badly.
 OVERRIDE = {
+    "git-cherry-pick": "git-cherry-pick applies the changes introduced by some existing commits.",
+    "git-rm": "git-rm removes files from the working tree.",
+    "git-format-patch": "git-format-patch prepares patches for e-mail submission.",
     "cd": "cd changes the working directory.",
     "ls": "ls lists directory contents.",
     "awk": "awk scans text for patterns and processes it.",

@@ -21,6 +21,10 @@ sudo cron vim nano tmux screen htop lsof strace gdb patch bc dc jq tree zip unzi
 usbutils debianutils adduser libc-bin bind9-dnsutils bind9-host tcpdump netcat-openbsd cpio attr acl at rename moreutils
 bsdgames cowsay figlet fortune-mod time parted dosfstools lvm2 smartmontools ethtool nftables iptables sysstat valgrind""".split()
 )
+# The packages of TIER2 whose commands come first.
+CORE = """coreutils procps grep findutils tar gzip sed git-man openssh-client passwd login apt dpkg util-linux mount psmisc
+diffutils systemd kmod bsdutils bsdextrautils binutils-common man-db bash hostname iproute2 e2fsprogs cron less file xz-utils
+bzip2 zstd sudo adduser debianutils udev pciutils usbutils net-tools dpkg-dev gpg openssl libc-bin bind9-dnsutils""".split()
 SECTION5 = """fstab passwd group shadow hosts resolv.conf crontab sources.list sudoers ssh_config sshd_config hostname shells
 nsswitch.conf locale.gen systemd.service systemd.timer systemd.unit logrotate.conf apt.conf apt_preferences deb-control proc
 sysctl.conf gitignore gitattributes services protocols issue motd login.defs crypttab os-release machine-id""".split()
@@ -33,11 +37,15 @@ SKIP = re.compile(
 )
 # Descriptions that make no good sentence, and corners of packages that nobody asks about.
 BAD_WHAT = re.compile(
-    r"(?i) - |^[a-z]+ly [a-z]+ |^(satisfy|pipe|gather|soak|fine tune|animate|re-run|shall|begin|override|name service|"
+    r"(?i) - |^(?!apply|reapply)[a-z]+ly [a-z]+ |^(satisfy|pipe|gather|soak|fine tune|animate|re-run|shall|begin|override|name service|"
     r"preallocate) |manual page for|^cleanup|number lines|columnate"
 )
 TRAFFIC = re.compile(r"(?i)\btc\b|qdisc|polic|action|filter|traffic|schedul|queue|detection")
-PLUMBING = re.compile(r"internal|helper|low-level|remote-|--|fast-|pack|index-|hook")
+PLUMBING = re.compile(
+    r"internal|helper|low-level|remote-|--|fast-|pack|index|hook|mail|diff-|merge-|credential|http|check-|-tree|ls-remote|"
+    r"rev-|show-|symbolic|update-|verify|commit-|hash-|each|fsck-|upload|interpret|get-tar|stripspace|imap|request-|quilt|fmt|"
+    r"patch-id|git-(var|column|stage|init-db|replace|version|whatchanged|rerere|daemon|annotate|cat-file|instaweb|name-rev)"
+)
 BAD_OPTION = re.compile(
     r"(?i)^or |ignored|i\.e$|e\.g$|see below|than n,|true if|if level is|keywords are|^shortcut for|^quiet mode|^4\.|"
     r"option is|display (this )?help|help (text|message)"
@@ -145,7 +153,7 @@ def wanted(name, page, what, rank):
         return False
     if package == "openssl" and name != "openssl" or package == "iproute2" and TRAFFIC.search(what):
         return False
-    return not (name.startswith("git-") and PLUMBING.search(name + what))
+    return tier == 0 or not (name.startswith("git-") and PLUMBING.search(name + what))
 
 
 def build_commands(pages, limit):
@@ -185,9 +193,13 @@ def build_commands(pages, limit):
             phrase=body[3:] if body.startswith("is ") else body,
             tier=0 if name in rank else old.get("tier", 1),
         )
-    items = sorted(found.values(), key=lambda c: (c["tier"], rank.get(c["name"], 9999), len(c["name"]), c["name"]))[
-        :limit
-    ]
+    core = {p: i for i, p in enumerate(CORE)}
+
+    def order(c):
+        place = -1 if c["section"] == "5" else core.get(c["package"], 99)
+        return c["tier"], rank.get(c["name"], 9999), place, len(c["name"]), c["name"]
+
+    items = sorted(found.values(), key=order)[:limit]
     owner = {}
     for c in items:
         r = rank.get(c["name"], 9999)
@@ -281,7 +293,7 @@ island jacket kitten ladder market needle office pencil rocket school ticket val
 
 
 def unknown_name(rng, taken, strange):
-    if rng.random() < 0.15:
+    if rng.random() < 0.25:
         return rng.choice(strange)
     while True:
         k = rng.random()
@@ -306,29 +318,29 @@ def spoken(rng, name):
 def ask(rng, facts, taken, strange):
     """One question and its answer."""
     k = rng.random()
-    if k < 0.40:
+    if k < 0.38:
         c = pick(rng, facts["commands"])
         return rng.choice(F.FORWARD).format(c=spoken(rng, c["name"])), c["sentence"]
-    if k < 0.62:
+    if k < 0.60:
         c = pick(rng, facts["commands"])
         while not c["unique"]:
             c = pick(rng, facts["commands"])
         if c["base"]:
             return rng.choice(F.REVERSE_VERB).format(d=c["phrase"], b=c["base"]), c["sentence"]
         return rng.choice(F.REVERSE_NOUN).format(d=c["phrase"]), c["sentence"]
-    if k < 0.67:
+    if k < 0.65:
         name, example, does = rng.choice(F.EXAMPLES)
         return rng.choice(F.EXAMPLE_FORMS).format(c=name), F.EXAMPLE_ANSWER.format(e=example, d=does)
-    if k < 0.81:
+    if k < 0.83:
         o = pick(rng, facts["options"])
         return rng.choice(F.OPTION).format(c=o["name"], o=o["option"]), o["answer"]
-    if k < 0.88:
+    if k < 0.90:
         asks, answer = rng.choice(F.TASKS)
         return rng.choice(F.TASK_FORMS).format(t=rng.choice(asks)), answer
-    if k < 0.95:
+    if k < 0.96:
         name = unknown_name(rng, taken, strange)
         return rng.choice(F.FORWARD).format(c=name), F.UNKNOWN.format(c=name)
-    if k < 0.97:
+    if k < 0.98:
         return rng.choice(F.OFFTOPIC_Q), F.OFFTOPIC
     asks, answer = rng.choice(F.SMALL_TALK)
     return rng.choice(asks), answer
@@ -365,9 +377,9 @@ def conversations(facts, seed):
 def main():
     ap = argparse.ArgumentParser(description=__doc__)
     ap.add_argument("--data", required=True, help="folder with pages.jsonl; facts.json is written there")
-    ap.add_argument("--commands", type=int, default=700)
-    ap.add_argument("--option-commands", type=int, default=130)
-    ap.add_argument("--options-each", type=int, default=6)
+    ap.add_argument("--commands", type=int, default=405)
+    ap.add_argument("--option-commands", type=int, default=75)
+    ap.add_argument("--options-each", type=int, default=5)
     args = ap.parse_args()
     pages = load_pages(os.path.join(args.data, "pages.jsonl"))
     commands = build_commands(pages, args.commands)

@@ -183,11 +183,12 @@ def main():
     ap.add_argument("--data", required=True)
     ap.add_argument("--out", required=True)
     ap.add_argument("--minutes", type=float, default=80)
+    ap.add_argument("--init", help="a checkpoint whose weights to start from")
     ap.add_argument("--seed", type=int, default=1)
     ap.add_argument("--lr", type=float, default=3e-3)
     ap.add_argument("--batch", type=int, default=8)
     ap.add_argument("--length", type=int, default=256)
-    ap.add_argument("--text-share", type=float, default=0.27)
+    ap.add_argument("--text-share", type=float, default=0.2)
     ap.add_argument("--text-weight", type=float, default=0.5)
     ap.add_argument("--question-weight", type=float, default=0.1)
     ap.add_argument("--save-every", type=float, default=300, help="seconds")
@@ -203,6 +204,8 @@ def main():
     chats = Chats(facts, codec, args.seed, args.question_weight)
     c = Config(vocab=codec.tok.get_vocab_size())
     model = Model(c)
+    if args.init:
+        model.load_state_dict(torch.load(args.init)["model"])
     opt = AdamW(groups(model, args.lr))
     params = [p for p in model.parameters()]
     held = held_out_questions(facts)
