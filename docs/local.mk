@@ -1,1 +1,6 @@
 dist_man_MANS = docs/man/tellerd.8 docs/man/tellerd.conf.5
+if HAVE_CURL
+dist_man_MANS += docs/man/tellerctl.1
+else
+EXTRA_DIST += docs/man/tellerctl.1
+endif

@@ -23,6 +23,7 @@ include tests/unit/engine.mk
 include tests/unit/http.mk
 include tests/unit/api.mk
 include tests/unit/daemon.mk
+include tests/unit/clients.mk
 include tests/fuzz/base.mk
 include tests/fuzz/backend.mk
 include tests/fuzz/model.mk
@@ -30,6 +31,7 @@ include tests/fuzz/engine.mk
 include tests/fuzz/http.mk
 include tests/fuzz/api.mk
 include tests/fuzz/daemon.mk
+include tests/fuzz/clients.mk
 include tests/oracle/local.mk
 include tests/blackbox/local.mk
 

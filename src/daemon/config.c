@@ -18,9 +18,11 @@ enum { CONFIG_FILE_MAX = 1024 * 1024, CONFIG_PATH_MAX = 4096 };
 
 static const char default_file[] = SYSCONFDIR "/tellerd/tellerd.conf";
 
-/* Variables that begin with TELLERD_ but are no options: the file, and what tests set. */
-static const char *const other_variables[] = {"TELLERD_CONFIG", "TELLERD_CPU_PATH",
-                                              "TELLERD_PYTHON"};
+/* Variables that begin with TELLERD_ but are no options: the file, the client's, what tests set. */
+static const char *const other_variables[] = {
+    "TELLERD_CONFIG",    "TELLERD_URL",    "TELLERD_API_KEY", "TELLERD_CPU_PATH",
+    "TELLERD_TEST_WAIT", "TELLERD_PYTHON", "TELLERD_SCRIPT",
+};
 
 /* What the command line holds besides options. */
 struct command_line {

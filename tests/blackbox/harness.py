@@ -68,7 +68,7 @@ class Daemon:
         if control:
             command += ["--control-socket", self.control_path]
         self.command = command + [str(a) for a in args]
-        environment = dict(os.environ)
+        environment = dict(os.environ, TELLERD_CONFIG="/dev/null")
         environment.update(env or {})
         self.log_file = open(self.log_path, "wb")
         self.process = subprocess.Popen(self.command, stdout=self.log_file, stderr=self.log_file,
