@@ -1,4 +1,4 @@
-# black-box tests: each starts its own daemon
+# black-box tests: each starts its own daemon (or, for tellerctl, a server that does what it is told)
 dist_check_SCRIPTS += tests/blackbox/test_units.sh tests/blackbox/test_command_line.sh
 
 # the daemon with a scripted model, for test_scripted.py
@@ -6,6 +6,7 @@ check_PROGRAMS += tests/support/scripted_tellerd
 tests_support_scripted_tellerd_SOURCES = tests/support/scripted_tellerd.c
 tests_support_scripted_tellerd_LDADD = $(TELLERD_LIBS)
 
-blackbox_tests += tests/blackbox/test_http.py tests/blackbox/test_api.py tests/blackbox/test_scripted.py
+blackbox_tests += tests/blackbox/test_http.py tests/blackbox/test_api.py tests/blackbox/test_scripted.py \
+	tests/blackbox/test_tellerctl.py
 dist_check_SCRIPTS += $(blackbox_tests)
 EXTRA_DIST += tests/blackbox/harness.py
