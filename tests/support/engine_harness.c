@@ -51,9 +51,12 @@ void harness_open(struct harness *h)
 {
     struct error err = {0};
 
-    if (!h->forward)
+    if (h->make_forward)
+        h->forward = h->make_forward(&h->script);
+    else if (!h->forward)
         h->forward = forward_script_new(&h->script);
-    forward_script_on_step(h->forward, on_step, h);
+    if (!h->make_forward)
+        forward_script_on_step(h->forward, on_step, h);
     h->events = queue_new(0, NULL, NULL);
     h->metrics = h->has_metrics ? metrics_new() : NULL;
     ck_assert_msg(engine_new(&h->config, h->forward, h->events, h->metrics, "test", &h->engine,
@@ -69,8 +72,8 @@ static void free_event(struct queue_node *node)
 
 void harness_close(struct harness *h)
 {
-    const char *violation;
-    uint32_t n_violations;
+    const char *violation = "";
+    uint32_t n_violations = 0;
     struct engine_stats stats = harness_stats(h);
 
     if (h->n_open == 0) {
@@ -80,7 +83,8 @@ void harness_close(struct harness *h)
     engine_free(h->engine);
     harness_poll(h);
     ck_assert_uint_eq(h->n_open, 0);
-    n_violations = forward_script_violations(h->forward, &violation);
+    if (!h->make_forward)
+        n_violations = forward_script_violations(h->forward, &violation);
     ck_assert_msg(n_violations == 0, "%u violations; first: %s", n_violations, violation);
     h->forward->ops->free(h->forward);
     queue_free(h->events, free_event);
@@ -345,6 +349,7 @@ struct outcome *harness_alone(const struct harness *like, struct gen_request *re
 
     harness_init(h);
     h->script = like->script;
+    h->make_forward = like->make_forward;
     h->script.n_blocks = 512;
     h->script.max_rows = h->script.max_logit_rows = 2048;
     h->config.max_batch_tokens = 2048;

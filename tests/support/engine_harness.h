@@ -35,6 +35,9 @@ struct outcome {
 
 struct harness {
     struct forward_script_config script;
+    /* NULL: a script.  Else makes another forward pass, of about script's shape; the gate does not
+     * work then.  The harness frees it. */
+    struct forward *(*make_forward)(const struct forward_script_config *shape);
     struct engine_config config;
     bool has_metrics;
     struct forward *forward;

@@ -33,3 +33,7 @@ tests_unit_test_engine_alloc_SOURCES = tests/unit/test_engine_alloc.c $(engine_h
 tests_unit_test_engine_alloc_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_test_engine_alloc_LDADD = $(UNIT_LIBS)
 tests_unit_test_engine_alloc_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
+unit_programs += tests/unit/test_forward_gpt
+tests_unit_test_forward_gpt_SOURCES = tests/unit/test_forward_gpt.c $(engine_harness) tests/support/tiny_model.c tests/support/tiny_model.h
+tests_unit_test_forward_gpt_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_forward_gpt_LDADD = $(UNIT_LIBS)
