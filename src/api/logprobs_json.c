@@ -59,7 +59,9 @@ void logprobs_add(struct choice *choice, const struct sampled *token, const char
     }
     struct pending_entry *entry = &choice->pending[choice->n_pending++];
     entry->end = choice->text.total_bytes;
-    entry->text_offset = choice->n_chars;
+    /* a character that was begun and is not continued now is one ill-formed piece of its own */
+    bool breaks_off = choice->n_tail > 0 && n_bytes > 0 && ((unsigned char)bytes[0] & 0xc0) != 0x80;
+    entry->text_offset = choice->n_chars + breaks_off;
     entry->token = *token;
     count_characters(choice, bytes, n_bytes);
 }
