@@ -192,6 +192,21 @@ static enum status listen_list(struct daemon *daemon, const struct config_list *
     return STATUS_OK;
 }
 
+/* config_check looks at `listen`; a socket from the service manager must meet the same rule. */
+static enum status check_inherited(struct daemon *daemon, const struct activation_socket *socket,
+                                   struct error *err)
+{
+    if (listen_socket_is_local(socket->fd))
+        return STATUS_OK;
+    daemon->inherited_open = true;
+    if (daemon->config.insecure || daemon->config.api_keys_file[0])
+        return STATUS_OK;
+    return error_set(err, STATUS_BAD_CONFIG,
+                     "other machines can reach socket \"%s\" of the service manager: set "
+                     "api-keys-file, or insecure = yes to serve them without keys",
+                     socket->name);
+}
+
 /* Sockets that the service manager opened come by name; with any "api" (or unnamed) one, `listen`
  * is not opened again. */
 static enum status listen_all(struct daemon *daemon, struct error *err)
@@ -204,6 +219,8 @@ static enum status listen_all(struct daemon *daemon, struct error *err)
         bool is_metrics = strcmp(sockets[i].name, "metrics") == 0;
         has_api |= !is_metrics;
         has_metrics |= is_metrics;
+        if (!is_metrics)
+            TRY(check_inherited(daemon, &sockets[i], err));
         TRY(http_server_listen_fd(daemon->http, sockets[i].fd,
                                   is_metrics ? API_LISTENER_METRICS : API_LISTENER_MAIN, err));
     }

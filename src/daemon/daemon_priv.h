@@ -61,6 +61,7 @@ struct daemon {
     uint64_t started_ns, deadline_ns, abort_ns, last_ping_ns, last_extend_ns;
     uint32_t n_jobs; /* in the pool */
     bool http_closed;
+    bool inherited_open; /* the service manager's socket can be reached by other machines */
 };
 
 /* load.c: the loading thread, and what the loop does when it has ended. */

@@ -143,6 +143,17 @@ enum status listen_address_parse(const char *text, struct listen_address *ret, s
     return STATUS_OK;
 }
 
+bool listen_socket_is_local(int fd)
+{
+    struct sockaddr_storage bound = {0};
+    socklen_t len = sizeof bound;
+    if (getsockname(fd, (struct sockaddr *)&bound, &len) != 0)
+        return false;
+    if (bound.ss_family == AF_INET || bound.ss_family == AF_INET6)
+        return is_loopback(&bound);
+    return bound.ss_family == AF_UNIX;
+}
+
 static unsigned port_of(const struct listen_address *address)
 {
     if (address->socket.ss_family == AF_INET)

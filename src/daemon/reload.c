@@ -100,6 +100,10 @@ static enum status reload(struct daemon *daemon, struct error *err)
     enum status status = STATUS_OK;
     if (fresh.api_keys_file[0])
         status = keys_load(fresh.api_keys_file, &keys, &n_keys, NULL, err);
+    else if (daemon->inherited_open && !daemon->config.insecure)
+        status = error_set(err, STATUS_BAD_CONFIG,
+                           "api-keys-file: other machines can reach the service manager's socket; "
+                           "it cannot be served without keys");
     if (status == STATUS_OK)
         status = config_reload(&daemon->config, &fresh, &restart, &warnings, err);
     if (status == STATUS_OK) {

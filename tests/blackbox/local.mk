@@ -7,6 +7,6 @@ tests_support_scripted_tellerd_SOURCES = tests/support/scripted_tellerd.c
 tests_support_scripted_tellerd_LDADD = $(TELLERD_LIBS)
 
 blackbox_tests += tests/blackbox/test_http.py tests/blackbox/test_api.py tests/blackbox/test_scripted.py \
-	tests/blackbox/test_tellerctl.py
+	tests/blackbox/test_tellerctl.py tests/blackbox/test_service.py
 dist_check_SCRIPTS += $(blackbox_tests)
 EXTRA_DIST += tests/blackbox/harness.py

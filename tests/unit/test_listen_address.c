@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "support/check_main.h"
 #include "tellerd/daemon/listen_address.h"
@@ -130,10 +131,34 @@ START_TEST(the_same_place_is_recognised)
 }
 END_TEST
 
+/* Whether a socket bound to that address is local. */
+static bool bound_is_local(const char *text)
+{
+    struct listen_address address = parse(text);
+    int fd = socket(address.socket.ss_family, SOCK_STREAM, 0);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(bind(fd, (struct sockaddr *)&address.socket, address.socket_len), 0);
+    bool local = listen_socket_is_local(fd);
+    close(fd);
+    return local;
+}
+
+START_TEST(bound_sockets_tell_whether_they_are_local)
+{
+    ck_assert(bound_is_local("127.0.0.1:0"));
+    ck_assert(!bound_is_local("0.0.0.0:0"));
+    int unix_socket = socket(AF_UNIX, SOCK_STREAM, 0);
+    ck_assert(listen_socket_is_local(unix_socket));
+    close(unix_socket);
+    ck_assert(!listen_socket_is_local(-1));
+}
+END_TEST
+
 static void add_cases(Suite *suite)
 {
     CHECK_ADD(suite, "listen address", ipv4_addresses, ipv6_addresses, unix_sockets,
-              everything_else_is_refused_with_a_reason, the_same_place_is_recognised);
+              everything_else_is_refused_with_a_reason, the_same_place_is_recognised,
+              bound_sockets_tell_whether_they_are_local);
 }
 
 CHECK_MAIN("listen_address", add_cases)

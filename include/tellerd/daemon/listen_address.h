@@ -22,6 +22,8 @@ struct listen_address {
  */
 enum status listen_address_parse(const char *text, struct listen_address *ret,
                                  struct error *err) WARN_UNUSED;
+/* Whether only this machine can reach the bound socket; false when that cannot be told. */
+bool listen_socket_is_local(int fd);
 /* Whether both are the same place (port 0 never is). */
 bool listen_address_equal(const struct listen_address *a, const struct listen_address *b);
 
