@@ -3,8 +3,8 @@
 
     tools/convert_nanochat.py CHECKPOINT_DIR --tokenizer DIR --out FILE.gguf [--step N] [--type BF16] [--bank-type Q8_0]
 
-CHECKPOINT_DIR holds model_STEP.pt and meta_STEP.json; the tokenizer folder tokenizer.pkl (tiktoken) or tokenizer.json. Needs NumPy
-only. Value embeddings become banks: v_from_value_emb (with its gammas) bank layers, add_init_value_emb_nanogpt gated and
+CHECKPOINT_DIR holds model_STEP.pt and meta_STEP.json; the tokenizer folder tokenizer.pkl (tiktoken) or tokenizer.json.
+Needs NumPy only. Value embeddings become banks: v_from_value_emb (with its gammas) bank layers, add_init_value_emb_nanogpt gated and
 add_init_value_emb plain residual+bank layers. A flag that tellerd's forward pass has no counterpart for is an error.
 """
 
@@ -26,7 +26,8 @@ from lib.tiny_hf_tokenizer import PATTERNS  # noqa: E402
 SOFTCAP, QK_SCALE, SMEAR_CHANNELS, GATE_CHANNELS, GATE_SCALE, ROPE_BASE = 15.0, 1.2, 24, 12, 3.0, 100000.0
 EPS = 1.1920929e-07  # of single precision: what a norm without an eps takes
 KNOWN_FLAGS = {
-    "v_from_value_emb", "add_init_value_emb_nanogpt", "add_init_value_emb", "value_emb_shared", "v_scale_learn", "learn_init_coeffs",
+    "v_from_value_emb", "add_init_value_emb_nanogpt", "add_init_value_emb", "value_emb_shared", "v_scale_learn",
+    "learn_init_coeffs",
     "on_every_layer", "on_second_half_layers", "on_last_two_thirds_layers", "on_every_two_layers", "detach_init_value",
 }
 TEMPLATE = (
@@ -86,8 +87,10 @@ LAYER_NAMES = {
     "attn.c_proj.weight": "attn_output.weight", "mlp.c_fc.weight": "ffn_up.weight", "mlp.c_proj.weight": "ffn_down.weight",
     "attn.ve_gate.weight": "attn_v_gate.weight",
 }
-NAMES = {"transformer.wte.weight": "token_embd.weight", "lm_head.weight": "output.weight", "smear_gate.weight": "smear_gate.weight",
-         "smear_lambda": "smear_lambda"}
+NAMES = {
+    "transformer.wte.weight": "token_embd.weight", "lm_head.weight": "output.weight",
+    "smear_gate.weight": "smear_gate.weight", "smear_lambda": "smear_lambda",
+}
 
 
 def value_sources(config, state):
@@ -207,7 +210,8 @@ def from_json(path):
 
 def tokenizer_meta(folder):
     pickled = Path(folder) / "tokenizer.pkl"
-    tokens, merges, specials, pattern = from_tiktoken(pickled) if pickled.exists() else from_json(Path(folder) / "tokenizer.json")
+    read = from_tiktoken(pickled) if pickled.exists() else from_json(Path(folder) / "tokenizer.json")
+    tokens, merges, specials, pattern = read
     if pattern != PATTERNS["nanochat"]:
         fail(f"the tokenizer splits text by a pattern that is not nanochat's: {pattern}")
     if None in tokens:

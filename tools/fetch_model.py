@@ -4,8 +4,8 @@
     tools/fetch-model --path smollm2   # prints where it is or would be; exit code 1 when it is not there
     tools/fetch-model --verify smollm2 # recomputes the digest of a cached file
 
-The cache is $TELLERD_CACHE/tellerd/models, else $XDG_CACHE_HOME/tellerd/models, else ~/.cache/tellerd/models. A file appears there under
-its name only when it is whole and its SHA-256 is right.
+The cache is $TELLERD_CACHE/tellerd/models, else $XDG_CACHE_HOME/tellerd/models, else ~/.cache/tellerd/models. A file
+appears there under its name only when it is whole and its SHA-256 is right.
 """
 
 import argparse
@@ -45,7 +45,8 @@ def progress(what, done, total):
     if sys.stderr.isatty():
         width = 30 * done // total
         end = "\n" if done == total else ""
-        print(f"\r{what} [{'#' * width}{' ' * (30 - width)}] {done >> 20}/{total >> 20} MiB", end=end, file=sys.stderr, flush=True)
+        line = f"\r{what} [{'#' * width}{' ' * (30 - width)}] {done >> 20}/{total >> 20} MiB"
+        print(line, end=end, file=sys.stderr, flush=True)
 
 
 def copy_and_digest(source, target, total):

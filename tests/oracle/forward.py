@@ -9,7 +9,8 @@ value_path says how a bank layer's values are summed; all three are the same in 
     gather   the rows E[vid_j] are gathered for every position, gamma is applied after the sum
     dedup    the weights of equal value ids are summed first, then each distinct row is read once
 
-cache names the types (F32, BF16, F16, Q8_0) that keys and cached values are rounded to, as the key-value cache does; None: not at all.
+cache names the types (F32, BF16, F16, Q8_0) that keys and cached values are rounded to, as the key-value cache does;
+None: not at all.
 
 Letters: T positions, L layers, C channels, H query heads, K kv heads, D head size, V rows of the embedding.
 """

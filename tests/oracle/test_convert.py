@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tools/convert_nanochat.py: checkpoints in torch's file form, made here without torch, convert into models with the same logits."""
+"""tools/convert_nanochat.py: checkpoints in torch's file form, made here without torch, become models with the same logits."""
 
 import json
 import pickle

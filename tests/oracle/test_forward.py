@@ -55,7 +55,8 @@ def test_compiled(folder):
         ids = some_ids(source)
         z = forward.logits(source, ids)
         for value_path in ("direct", "gather", "dedup"):
-            agree(z, forward.logits(path, ids, value_path=value_path), FLOAT32, f"{name}: the compiled bank, {value_path}, equals the source")
+            label = f"{name}: the compiled bank, {value_path}, equals the source"
+            agree(z, forward.logits(path, ids, value_path=value_path), FLOAT32, label)
 
 
 def test_attention(folder):
@@ -66,7 +67,8 @@ def test_attention(folder):
     for name in ("llama", "nanochat", "bank-sink"):
         model = model_of(name)
         ids = some_ids(model)
-        agree(forward.logits(model, ids)[:20], forward.logits(model, ids[:20]), SAME, f"{name}: later tokens change nothing before them")
+        label = f"{name}: later tokens change nothing before them"
+        agree(forward.logits(model, ids)[:20], forward.logits(model, ids[:20]), SAME, label)
     model = model_of("mistral")  # 4 layers, window 16: position 61 and later see nothing of position 0
     ids = some_ids(model, 70)
     other = ids.copy()
@@ -84,9 +86,11 @@ def test_attention(folder):
     z = forward.logits(model, ids)
     differ(z, forward.logits(model, ids, positions=np.arange(len(ids)) + 1), "bank-sink: position 0 reads the sink row")
     model = model_of("nanochat")
+    ids = some_ids(model)
+    z = forward.logits(model, ids)
     weights = model.w
     model.w = lambda n: np.zeros(1) if n == "smear_lambda" else weights(n)
-    differ(forward.logits(model_of("nanochat"), some_ids(model)), forward.logits(model, some_ids(model)), "nanochat: the smear counts")
+    differ(z, forward.logits(model, ids), "nanochat: the smear counts")
 
 
 def test_cache(folder):
@@ -95,7 +99,8 @@ def test_cache(folder):
     z = forward.logits(model, ids)
     agree(z, forward.logits(model, ids, cache=("F32", "F32")), 1e-5, "llama: an F32 cache changes little")
     sizes = [np.abs(forward.logits(model, ids, cache=(t, t)) - z).max() for t in ("F16", "BF16", "Q8_0")]
-    tap.ok(1e-4 < sizes[0] < sizes[1] < sizes[2] < 2, "llama: F16, BF16, Q8_0 caches change more and more", str(np.round(sizes, 4)))
+    grows = 1e-4 < sizes[0] < sizes[1] < sizes[2] < 2
+    tap.ok(grows, "llama: F16, BF16, Q8_0 caches change more and more", str(np.round(sizes, 4)))
 
 
 def main():

@@ -46,7 +46,8 @@ def test_32():
     expect("Q8_0", "signed codes times d", half(0.5) + codes, {0: 0.0, 1: -0.5, 2: 63.5, 3: -64.0, 31: 0.0})
     nibbles = bytearray(16)
     nibbles[0], nibbles[3] = 0xF0, 0x2A
-    expect("Q4_0", "low half first, high half 16 later, less 8", half(1.0) + bytes(nibbles), {0: -8, 16: 7, 3: 2, 19: -6, 1: -8})
+    expect("Q4_0", "low half first, high half 16 later, less 8", half(1.0) + bytes(nibbles),
+           {0: -8, 16: 7, 3: 2, 19: -6, 1: -8})
     expect("Q4_1", "d q + m", half(0.25) + half(-1.0) + bytes(nibbles), {0: -1.0, 16: 2.75, 3: 1.5, 19: -0.5})
     high = struct.pack("<I", 1 << 0 | 1 << 19 | 1 << 31)
     expect("Q5_0", "bit j of the word is bit 4 of number j, less 16", half(1.0) + high + bytes(nibbles),

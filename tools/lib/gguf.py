@@ -1,8 +1,8 @@
 """GGUF v3 files: read and write.
 
 Metadata is a dict from key to (type, value) when written; read() gives that as .typed, and the plain values as .meta. Make
-the pairs with u32(), f32(), boolean(), string(), array(). Tensors have their shape outermost first here (rows, columns), as NumPy has it;
-the file lists it the other way round.
+the pairs with u32(), f32(), boolean(), string(), array(). Tensors have their shape outermost first here (rows, columns),
+as NumPy has it; the file lists it the other way round.
 
     write(path, {"general.architecture": string("llama"), ...}, [("token_embd.weight", "Q8_0", weights), ...])
     model = read(path); model.meta["general.architecture"]; model.tensors["token_embd.weight"].values()

@@ -59,8 +59,8 @@ def sentencepiece(vocab):
     for rank, piece in sorted(pieces):
         halves = [(piece[:i], piece[i:]) for i in range(1, len(piece))]
         merges += sorted(((a, b) for a, b in halves if a in ids and b in ids), key=lambda h: (ids[h[0]], ids[h[1]]))
-    model = {"type": "BPE", "dropout": None, "unk_token": "<unk>", "continuing_subword_prefix": None, "end_of_word_suffix": None,
-             "fuse_unk": True, "byte_fallback": True, "ignore_merges": False, "vocab": ids,
+    model = {"type": "BPE", "dropout": None, "unk_token": "<unk>", "continuing_subword_prefix": None,
+             "end_of_word_suffix": None, "fuse_unk": True, "byte_fallback": True, "ignore_merges": False, "vocab": ids,
              "merges": [f"{a} {b}" for a, b in merges]}
     return {
         "normalizer": {"type": "Sequence", "normalizers": [
