@@ -13,7 +13,8 @@ UNIT_LIBS = $(TELLERD_LIBS) $(CHECK_LIBS)
 unit_programs =
 fuzz_programs =
 # the programs among them that start threads (run under TSan), and the scripts that start a daemon
-thread_programs =
+thread_programs = tests/unit/test_queue tests/unit/test_engine tests/unit/test_engine_cancel tests/unit/test_engine_stress \
+	tests/unit/test_forward_gpt tests/unit/test_cpu_product
 blackbox_tests =
 
 include tests/unit/base.mk
