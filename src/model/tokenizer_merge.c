@@ -72,7 +72,7 @@ bool merge_work_reserve(struct merge_work *work, size_t n)
 {
     if (n <= work->cap)
         return true;
-    size_t cap = n + n / 2 + 64;
+    size_t cap = n + n / 8 + 64;
     /* n - 1 pairs at first, and each of at most n - 1 merges takes one out and adds two */
     struct merge_symbol *symbols = reallocarray(NULL, cap, sizeof *symbols);
     uint64_t *heap = reallocarray(NULL, cap, 2 * sizeof *heap);

@@ -35,6 +35,21 @@ START_TEST(merges_go_by_rank_and_then_from_the_left)
 }
 END_TEST
 
+START_TEST(a_pair_that_another_merge_took_apart_is_forgotten)
+{
+    struct vocab_builder b;
+    vocab_bytes(&b, SPLIT_NONE);
+    vocab_add_merge(&b, "a b", "ab");   /* 256: takes b from bc */
+    vocab_add_merge(&b, "b c", "bc");   /* 257 */
+    vocab_add_merge(&b, "d e", "de");   /* 258 */
+    vocab_add_merge(&b, "c de", "cde"); /* 259 */
+    struct tokenizer *tok = vocab_tokenizer(&b);
+    check_ids(tok, "abcde", "256 259");
+    check_ids(tok, "bcde", "257 258");
+    tokenizer_free(tok);
+}
+END_TEST
+
 START_TEST(two_ways_to_one_token_keep_their_ranks)
 {
     struct vocab_builder b;
@@ -421,15 +436,17 @@ START_TEST(an_unknown_character_costs_ten_more_than_the_worst_token)
     struct vocab_builder b;
     vocab_marked(&b, TOKENIZER_UNIGRAM);
     b.source.add_space_prefix = false;
-    vocab_add_scored(&b, "a", -1);      /* 3 */
-    vocab_add_scored(&b, "az", -12.5f); /* 4: the worst, so z alone costs 22.5 */
+    vocab_add_scored(&b, "xy", -8); /* 3 */
+    vocab_add_scored(&b, "z", -8);  /* 4 */
+    vocab_add_scored(&b, "yz", -1); /* 5 */
     struct tokenizer *tok = vocab_tokenizer(&b);
-    check_ids(tok, "az", "4");
+    check_ids(tok, "xyz", "3 4"); /* -16; an unknown x, then yz: -18 - 1 */
     tokenizer_free(tok);
-    vocab_add_scored(&b, "zz", -44); /* 5: now z costs 54, two of them 108 */
+    b.scores[3] = -12;
+    b.scores[4] = -11;
+    b.scores[5] = -0.5f;
     tok = vocab_tokenizer(&b);
-    check_ids(tok, "zz", "5");
-    check_ids(tok, "azz", "3 5");
+    check_ids(tok, "xyz", "0 5"); /* -22 - 0.5; the other way -23 */
     tokenizer_free(tok);
 }
 END_TEST
@@ -572,6 +589,7 @@ END_TEST
 static void add_cases(Suite *suite)
 {
     CHECK_ADD(suite, "byte-level BPE", merges_go_by_rank_and_then_from_the_left,
+              a_pair_that_another_merge_took_apart_is_forgotten,
               two_ways_to_one_token_keep_their_ranks, no_merge_crosses_a_pre_token,
               a_whole_token_is_taken_without_merging_where_the_file_says_so,
               a_byte_without_a_letter_is_left_out);
