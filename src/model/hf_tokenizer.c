@@ -40,10 +40,12 @@ static void count_id(struct builder *b, const json_t *id, const char *text, uint
         *n_tokens = (uint32_t)number + 1;
 }
 
-/* One more than the greatest id of the model's vocabulary and the added tokens. */
+/* One more than the greatest id of the model's vocabulary and the added tokens.  Ids may leave
+ * holes, but a few tokens must not ask for much memory. */
 static uint32_t count_tokens(struct builder *b, json_t *vocab, json_t *added)
 {
     uint32_t n = 0;
+    size_t n_entries = json_array_size(vocab) + json_object_size(vocab) + json_array_size(added);
     const char *text;
     json_t *value;
     size_t i;
@@ -59,6 +61,8 @@ static uint32_t count_tokens(struct builder *b, json_t *vocab, json_t *added)
         b, json_object_get(value, "id"), json_string_value(json_object_get(value, "content")), &n);
     if (n == 0)
         JSON_FAIL(&b->r, "model.vocab is empty");
+    else if (n / 4 > n_entries + 256)
+        JSON_FAIL(&b->r, "the greatest id is %" PRIu32 " for %zu tokens only", n - 1, n_entries);
     return n;
 }
 
