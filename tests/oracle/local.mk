@@ -16,7 +16,7 @@ tests_oracle_logits_cli_SOURCES = tests/oracle/logits_cli.c
 tests_oracle_logits_cli_LDADD = $(TELLERD_LIBS)
 
 oracle_tests = tests/oracle/test_quant.py tests/oracle/test_forward.py tests/oracle/test_golden.py \
-	tests/oracle/test_convert.py tests/oracle/check_logits.py \
+	tests/oracle/test_convert.py tests/oracle/check_loader.py tests/oracle/check_logits.py \
 	tests/oracle/tokenizer_oracle.py
 dist_check_SCRIPTS += $(oracle_tests)
 EXTRA_DIST += tests/golden tests/requirements.txt tests/oracle/README.md tests/oracle/load.py tests/oracle/forward.py \
