@@ -56,8 +56,8 @@ static const struct gguf_value *get_array(struct reader *r, const char *key, enu
 {
     const struct gguf_value *value = get(r, key, GGUF_ARRAY, need);
     if (value && value->element != element) {
-        FAIL(r, "key %s must be an array of %s, not of %s", key, gguf_type_name(element),
-             gguf_type_name(value->element));
+        FAIL(r, "key %s%s must be an array of %s, not of %s", key[0] == '.' ? r->family : "", key,
+             gguf_type_name(element), gguf_type_name(value->element));
         return NULL;
     }
     return value;

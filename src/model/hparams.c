@@ -35,11 +35,6 @@ bool hparams_family_parse(const char *name, size_t len, enum model_family *ret)
     return false;
 }
 
-const char *hparams_source_name(enum value_source source)
-{
-    return source_names[source];
-}
-
 bool hparams_source_parse(const char *name, size_t len, enum value_source *ret)
 {
     for (unsigned i = 0; i < sizeof source_names / sizeof source_names[0]; i++) {

@@ -12,7 +12,6 @@
 const char *hparams_family_name(enum model_family family);
 bool hparams_family_parse(const char *name, size_t len, enum model_family *ret);
 /* "residual", "bank", "residual+bank" */
-const char *hparams_source_name(enum value_source source);
 bool hparams_source_parse(const char *name, size_t len, enum value_source *ret);
 
 /* Zeroes hp and sets what the family alone decides, and the defaults of optional numbers.

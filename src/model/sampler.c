@@ -1,8 +1,8 @@
 /*
  * From one row of logits to one token, in the order that sampler.h gives.  Nothing is sorted: the
- * cuts of top_k and top_p find the bucket of exponents in which the border lies and order only what
- * is in it, so a row costs a few passes.  Ties go to the lower id, sums have a fixed order, random
- * numbers are named by (seed, stream, draw): the result depends on the arguments alone.
+ * cuts of top_k and top_p find the bucket of exponents in which the border lies and look closer
+ * only at that, so a row costs a few passes.  Ties go to the lower id, sums have a fixed order,
+ * random numbers are named by (seed, stream, draw): the result depends on the arguments alone.
  */
 #include "config.h"
 
@@ -55,7 +55,7 @@ struct sampler *sampler_new(const struct sampler_vocab *vocab)
     sampler->plain = xcalloc(vocab->n_tokens, sizeof *sampler->plain);
     sampler->weights = xcalloc(vocab->n_tokens, sizeof *sampler->weights);
     sampler->candidates = xcalloc(vocab->n_tokens, sizeof *sampler->candidates);
-    sampler->heap = xcalloc(vocab->n_tokens, sizeof *sampler->heap);
+    sampler->border = xcalloc(vocab->n_tokens, sizeof *sampler->border);
     sampler->counts = xcalloc(vocab->n_tokens, sizeof *sampler->counts);
     sampler->seen = xcalloc(vocab->n_tokens, sizeof *sampler->seen);
     return sampler;
@@ -70,7 +70,7 @@ void sampler_free(struct sampler *sampler)
     free(sampler->plain);
     free(sampler->weights);
     free(sampler->candidates);
-    free(sampler->heap);
+    free(sampler->border);
     free(sampler->counts);
     free(sampler->seen);
     free(sampler);
@@ -167,42 +167,64 @@ static unsigned bucket_of(float exponent)
     return depth < SAMPLER_BUCKETS - 1 ? (unsigned)depth : SAMPLER_BUCKETS - 1;
 }
 
-static void sift_down(struct candidate *heap, uint32_t n, uint32_t at)
-{
-    for (;;) {
-        uint32_t best = at, left = 2 * at + 1;
-        if (left < n && sampler_before(heap[left], heap[best]))
-            best = left;
-        if (left + 1 < n && sampler_before(heap[left + 1], heap[best]))
-            best = left + 1;
-        if (best == at)
-            return;
-        struct candidate kept = heap[at];
-        heap[at] = heap[best];
-        heap[best] = kept;
-        at = best;
-    }
-}
-
-/* Makes a heap of the candidates of one bucket, best on top. */
-static uint32_t heap_of_bucket(struct sampler *sampler, uint32_t n, unsigned bucket)
+/* Collects the candidates of one bucket; weights NULL: each weighs 1. */
+static uint32_t collect_bucket(struct sampler *sampler, uint32_t n, unsigned bucket,
+                               const float *weights)
 {
     uint32_t size = 0;
     for (uint32_t i = 0; i < n; i++) {
         if (bucket_of(sampler->candidates[i].exponent) == bucket)
-            sampler->heap[size++] = sampler->candidates[i];
+            sampler->border[size++] =
+                (struct weighed){sampler->candidates[i], weights ? weights[i] : 1.0f};
     }
-    for (uint32_t at = size / 2; at-- > 0;)
-        sift_down(sampler->heap, size, at);
     return size;
 }
 
-static struct candidate heap_pop(struct candidate *heap, uint32_t *size)
+/* Moves all that come before the pivot in front of it; returns its place, and their weight. */
+static uint32_t partition(struct weighed *list, uint32_t low, uint32_t high, double *ret_weight)
 {
-    struct candidate top = heap[0];
-    heap[0] = heap[--*size];
-    sift_down(heap, *size, 0);
-    return top;
+    /* a pivot that no file or client can foresee, yet the same in every run */
+    uint32_t at = low + rng_u32(high, low, 0) % (high - low), place = low;
+    struct weighed pivot = list[at];
+    double weight = 0.0;
+    list[at] = list[high - 1];
+    for (uint32_t i = low; i + 1 < high; i++) {
+        if (!sampler_before(list[i].candidate, pivot.candidate))
+            continue;
+        struct weighed kept = list[i];
+        list[i] = list[place];
+        list[place++] = kept;
+        weight += (double)kept.weight;
+    }
+    list[high - 1] = list[place];
+    list[place] = pivot;
+    *ret_weight = weight;
+    return place;
+}
+
+/*
+ * The last of the best candidates of sampler->border[size], size > 0, that are needed to bring
+ * their weight to `wanted`; at least one is.  Quickselect: linear on average, nothing is sorted.
+ */
+static struct candidate select_last(struct sampler *sampler, uint32_t size, double wanted)
+{
+    uint32_t low = 0, high = size;
+    struct candidate last = sampler->border[0].candidate;
+    double sum = 0.0;
+    while (low < high) {
+        double weight;
+        uint32_t place = partition(sampler->border, low, high, &weight);
+        if (place > low && sum + weight >= wanted) {
+            high = place;
+            continue;
+        }
+        last = sampler->border[place].candidate;
+        sum += weight + (double)sampler->border[place].weight;
+        if (sum >= wanted)
+            break;
+        low = place + 1;
+    }
+    return last;
 }
 
 /* Keeps `last` and all that come before it, in the order of ids.  Returns how many. */
@@ -224,11 +246,8 @@ static uint32_t cut_top_k(struct sampler *sampler, uint32_t n, uint32_t k)
         counts[bucket_of(sampler->candidates[i].exponent)]++;
     while (counts[bucket] < k) /* there are more than k in all */
         k -= counts[bucket++];
-    uint32_t size = heap_of_bucket(sampler, n, bucket);
-    struct candidate last = sampler->heap[0];
-    while (k-- > 0)
-        last = heap_pop(sampler->heap, &size);
-    return keep_up_to(sampler->candidates, n, last);
+    uint32_t size = collect_bucket(sampler, n, bucket, NULL);
+    return keep_up_to(sampler->candidates, n, select_last(sampler, size, k));
 }
 
 static uint32_t cut_min_p(struct candidate *candidates, uint32_t n, float min_p)
@@ -258,15 +277,10 @@ static uint32_t cut_top_p(struct sampler *sampler, uint32_t n, float top_p)
             break;
         sum += sums[bucket];
     }
-    uint32_t size = heap_of_bucket(sampler, n, bucket);
+    uint32_t size = collect_bucket(sampler, n, bucket, sampler->weights);
     if (size == 0) /* rounding: the last bucket is empty and the others fell short by it */
         return n;
-    struct candidate last;
-    do {
-        last = heap_pop(sampler->heap, &size);
-        sum += (double)sampler_exp(last.exponent);
-    } while (size > 0 && sum < wanted);
-    return keep_up_to(sampler->candidates, n, last);
+    return keep_up_to(sampler->candidates, n, select_last(sampler, size, wanted - sum));
 }
 
 /* -- choice ----------------------------------------------------------------------------------- */

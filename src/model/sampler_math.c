@@ -48,12 +48,6 @@ static inline f32x4 exp4(f32x4 x)
     return select(in_range, y * (f32x4)power, (f32x4){0});
 }
 
-float sampler_exp(float x)
-{
-    f32x4 v = {x, x, x, x};
-    return exp4(v)[0];
-}
-
 /* The last n < STRIDE numbers of a row, filled up with -inf, which adds nothing to any result. */
 static void load_rest(const float *from, uint32_t n, float *to)
 {

@@ -17,6 +17,11 @@ struct candidate {
     uint32_t id;
 };
 
+struct weighed {
+    struct candidate candidate;
+    float weight;
+};
+
 struct sampler {
     struct sampler_vocab vocab;
     uint32_t n_banned, n_eog;
@@ -25,20 +30,19 @@ struct sampler {
     float *plain;                 /* [n_tokens] unmodified logits, banned ones -inf: for logprobs */
     float *weights;               /* [n_tokens] */
     struct candidate *candidates; /* [n_tokens] */
-    struct candidate *heap;       /* [n_tokens] */
+    struct weighed *border;       /* [n_tokens] the bucket where a cut goes through */
     uint32_t *counts;             /* [n_tokens] 0 between calls: occurrences in the output */
     uint8_t *seen;                /* [n_tokens] 0 between calls: in prompt or output */
 };
 
 /* The best of n logits and the first place it stands at.  *ret_bad: one is NaN or +inf.  n > 0. */
 float sampler_best(const float *logits, uint32_t n, uint32_t *ret_at, bool *ret_bad);
-/* Fills weights[n] with exp(exponent) and returns their sum, in a fixed order. */
+/* Fills weights[n] with exp(exponent), exponents at most 0, and returns their sum, in a fixed
+ * order. The relative error of each is below 3e-7; below -87 they are 0; the bits are the same
+ * everywhere. */
 double sampler_weights(const struct candidate *candidates, uint32_t n, float *weights);
 /* Sum of exp(logit - best) over n logits, in a fixed order. */
 double sampler_sum_exp(const float *logits, uint32_t n, float best);
-
-/* e^x for x <= 0, relative error below 3e-7, 0 below -87; the same bits on every machine. */
-float sampler_exp(float x);
 
 /* Whether a comes before b: higher exponent, then lower id.  A total order. */
 static inline bool sampler_before(struct candidate a, struct candidate b)

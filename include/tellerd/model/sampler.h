@@ -68,6 +68,7 @@ struct sampled {
 };
 
 struct sampler; /* workspace for one thread: candidates, counts */
+/* Borrows the arrays of vocab until sampler_free. */
 struct sampler *sampler_new(const struct sampler_vocab *vocab);
 void sampler_free(struct sampler *sampler);
 
