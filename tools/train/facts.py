@@ -690,3 +690,57 @@ check edit convert install configure show display verify start stop kill stat re
 update merge send copy truncate adjust unpack resize report list ignore control compare extend omit signal
 enforce reinitialize query move repair""".split()
 )
+
+# More wordings, put together: an opener and a clause.
+OPENERS = [
+    "Could you say",
+    "Do you know",
+    "I want to know",
+    "Please explain",
+    "Please say",
+    "I would like to know",
+    "tell me",
+    "Could you explain",
+    "I forgot",
+    "Remind me",
+    "Hello, do you know",
+    "Please tell me",
+    "I wonder",
+    "Would you tell me",
+]
+FORWARD_CLAUSES = [
+    "what {c} does",
+    "what {c} is",
+    "what the {c} command does",
+    "what the command {c} is for",
+    "what {c} is good for",
+]
+REVERSE_CLAUSES = ["which command {d}", "which program {d}", "what command {d}", "how to {b}", "the command that {d}"]
+TASK_CLAUSES = ["how to {t}", "how I {t}", "how I can {t}", "which command to use to {t}", "the command to {t}"]
+OPTION_CLAUSES = [
+    "what {c} {o} does",
+    "what {o} means for {c}",
+    "what the {o} option of {c} does",
+    "the {o} option of {c}",
+]
+EXAMPLE_CLAUSES = ["how to use {c}", "how {c} is used", "how I use the {c} command", "an example of {c}"]
+FORWARD += [
+    "What can {c} do?",
+    "What would I use {c} for?",
+    "When do I use {c}?",
+    "Is {c} a command?",
+    "so what does {c} do?",
+]
+REVERSE_VERB += ["Is there a command that {d}?", "I need a command that {d}.", "What {d}?", "which utility {d}?"]
+TASK_FORMS += [
+    "What should I run to {t}?",
+    "I need to {t}.",
+    "Is there a way to {t}?",
+    "What do I use to {t}?",
+    "Which program lets me {t}?",
+    "What must I do to {t}?",
+    "{t}",
+    "what can I run to {t}?",
+    "What do I enter to {t}?",
+    "Which command is it to {t}?",
+]

@@ -315,31 +315,40 @@ def spoken(rng, name):
     return name.replace("-", " ", 1) if name.startswith("git-") and rng.random() < 0.5 else name
 
 
+def wording(rng, forms, clauses):
+    """A question form: one of the plain ones, or an opener with a clause."""
+    if rng.random() < 0.6:
+        return rng.choice(forms)
+    return rng.choice(F.OPENERS) + " " + rng.choice(clauses) + rng.choice(["?", ".", "", ", please."])
+
+
 def ask(rng, facts, taken, strange):
     """One question and its answer."""
     k = rng.random()
     if k < 0.38:
         c = pick(rng, facts["commands"])
-        return rng.choice(F.FORWARD).format(c=spoken(rng, c["name"])), c["sentence"]
+        return wording(rng, F.FORWARD, F.FORWARD_CLAUSES).format(c=spoken(rng, c["name"])), c["sentence"]
     if k < 0.60:
         c = pick(rng, facts["commands"])
         while not c["unique"]:
             c = pick(rng, facts["commands"])
         if c["base"]:
-            return rng.choice(F.REVERSE_VERB).format(d=c["phrase"], b=c["base"]), c["sentence"]
+            return wording(rng, F.REVERSE_VERB, F.REVERSE_CLAUSES).format(d=c["phrase"], b=c["base"]), c["sentence"]
         return rng.choice(F.REVERSE_NOUN).format(d=c["phrase"]), c["sentence"]
     if k < 0.65:
         name, example, does = rng.choice(F.EXAMPLES)
-        return rng.choice(F.EXAMPLE_FORMS).format(c=name), F.EXAMPLE_ANSWER.format(e=example, d=does)
+        return wording(rng, F.EXAMPLE_FORMS, F.EXAMPLE_CLAUSES).format(c=name), F.EXAMPLE_ANSWER.format(
+            e=example, d=does
+        )
     if k < 0.83:
         o = pick(rng, facts["options"])
-        return rng.choice(F.OPTION).format(c=o["name"], o=o["option"]), o["answer"]
+        return wording(rng, F.OPTION, F.OPTION_CLAUSES).format(c=o["name"], o=o["option"]), o["answer"]
     if k < 0.90:
         asks, answer = rng.choice(F.TASKS)
-        return rng.choice(F.TASK_FORMS).format(t=rng.choice(asks)), answer
+        return wording(rng, F.TASK_FORMS, F.TASK_CLAUSES).format(t=rng.choice(asks)), answer
     if k < 0.96:
         name = unknown_name(rng, taken, strange)
-        return rng.choice(F.FORWARD).format(c=name), F.UNKNOWN.format(c=name)
+        return wording(rng, F.FORWARD, F.FORWARD_CLAUSES).format(c=name), F.UNKNOWN.format(c=name)
     if k < 0.98:
         return rng.choice(F.OFFTOPIC_Q), F.OFFTOPIC
     asks, answer = rng.choice(F.SMALL_TALK)

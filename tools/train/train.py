@@ -184,6 +184,7 @@ def main():
     ap.add_argument("--out", required=True)
     ap.add_argument("--minutes", type=float, default=80)
     ap.add_argument("--init", help="a checkpoint whose weights to start from")
+    ap.add_argument("--peak", type=float, default=1.0, help="factor on all learning rates")
     ap.add_argument("--seed", type=int, default=1)
     ap.add_argument("--lr", type=float, default=3e-3)
     ap.add_argument("--batch", type=int, default=8)
@@ -272,7 +273,7 @@ def main():
         if size > 1:
             for p in params:
                 p.grad.mul_(1 / size)
-        opt.step(schedule(frac))
+        opt.step(args.peak * schedule(frac))
         step += 1
         tokens += int(ids.numel())
         w = weight.view(-1)[weight.view(-1) > 0]
