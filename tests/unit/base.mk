@@ -47,3 +47,4 @@ unit_programs += tests/unit/test_hash
 tests_unit_test_hash_SOURCES = tests/unit/test_hash.c tests/support/check_main.h
 tests_unit_test_hash_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_test_hash_LDADD = $(UNIT_LIBS)
+thread_programs += tests/unit/test_queue tests/unit/test_metrics
