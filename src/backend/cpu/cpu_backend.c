@@ -4,6 +4,9 @@
  * Opens the CPU backend: chooses the kernel set, starts the pool, holds buffers and the frame of a
  * step.  The ops are in cpu_weights.c, cpu_cache.c, cpu_attention.c and cpu_ops.c.
  */
+#ifdef HAVE_AVX2
+#include <cpuid.h>
+#endif
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,12 +15,20 @@
 #include "cpu_priv.h"
 #include "tellerd/base/mem.h"
 
+#ifdef HAVE_AVX2
+/* By cpuid, since clang 14's __builtin_cpu_supports does not know f16c. */
+static bool has_f16c(void)
+{
+    unsigned a, b, c, d;
+    return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
+}
+#endif
+
 static bool has_avx2(void)
 {
 #ifdef HAVE_AVX2
     __builtin_cpu_init();
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-           __builtin_cpu_supports("f16c");
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
 #else
     return false;
 #endif
