@@ -7,7 +7,6 @@
  * two steps, does a step, and hands all events over at once.  With nothing to do it sleeps in the
  * command queue.
  */
-#define _GNU_SOURCE /* pthread_setname_np */
 #include "config.h"
 
 #include "tellerd/engine/engine.h"

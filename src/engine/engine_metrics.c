@@ -13,8 +13,6 @@
 #include <string.h>
 
 #include "engine_priv.h"
-#include "tellerd/base/clock.h"
-#include "tellerd/base/mem.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 

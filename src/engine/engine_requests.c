@@ -17,7 +17,6 @@
 #include <string.h>
 
 #include "engine_priv.h"
-#include "tellerd/base/clock.h"
 #include "tellerd/base/mem.h"
 
 struct engine_event *engine_emit(struct engine *engine, struct live_request *live,

@@ -110,8 +110,7 @@ static struct hash128 root_key(const struct prefix_cache *cache, uint64_t salt)
     return cache->hash(&root, sizeof(root), 0);
 }
 
-/* Key of a block from its parent's key and its ids: the parent is folded in as the seed and, whole,
- * by hashing the pair of hashes. */
+/* Key of a block: hash of the pair (its parent's key, hash of its ids). */
 static struct hash128 chain_key(const struct prefix_cache *cache, struct hash128 parent,
                                 const uint32_t *ids)
 {
