@@ -181,13 +181,10 @@ static bool compare(struct jinja_rt *rt, enum compare_op op, const struct jinja_
     }
     if (!jinja_order(rt, a, b, names[op], &order))
         return false;
-    if (order == 2) /* not a number */
-        *ret = false;
-    else
-        *ret = op == CMP_LT   ? order < 0
-               : op == CMP_LE ? order <= 0
-               : op == CMP_GT ? order > 0
-                              : order >= 0;
+    *ret = order != ORDER_NONE && (op == CMP_LT   ? order < 0
+                                   : op == CMP_LE ? order <= 0
+                                   : op == CMP_GT ? order > 0
+                                                  : order >= 0);
     return true;
 }
 

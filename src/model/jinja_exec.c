@@ -118,9 +118,13 @@ static enum flow exec_filter_block(struct jinja_rt *rt, const struct jinja_node 
     enum flow flow = capture(rt, node->u.set.body, inner, &text);
     if (flow != FLOW_NEXT)
         return flow;
-    bool ok = jinja_eval_filter(rt, node->u.set.value, inner, &text, &value) &&
-              jinja_print(rt, rt->out, &value);
-    return ok ? FLOW_NEXT : FLOW_ERROR;
+    if (!jinja_eval_filter(rt, node->u.set.value, inner, &text, &value))
+        return FLOW_ERROR;
+    if (value.kind != VALUE_STR) {
+        (void)jinja_fail(rt, "a filter block must give a string, not %s", jinja_type_name(&value));
+        return FLOW_ERROR;
+    }
+    return jinja_print(rt, rt->out, &value) ? FLOW_NEXT : FLOW_ERROR;
 }
 
 /* ---- macros ---- */
@@ -428,7 +432,9 @@ bool jinja_loop_call(struct jinja_rt *rt, struct jinja_loop *loop, bool cycle,
     return true;
 }
 
-static enum flow run_loop(struct jinja_rt *rt, struct jinja_loop *loop)
+/* *ret_ran tells whether a body ran to its end: Jinja2 takes the else branch when none did, also
+ * after break and continue. */
+static enum flow run_loop(struct jinja_rt *rt, struct jinja_loop *loop, bool *ret_ran)
 {
     const struct jinja_node *node = loop->node;
     struct jinja_value self = {.kind = VALUE_LOOP, .u.loop = loop};
@@ -453,6 +459,7 @@ static enum flow run_loop(struct jinja_rt *rt, struct jinja_loop *loop)
             return FLOW_ERROR;
         if (flow == FLOW_BREAK)
             return FLOW_NEXT;
+        *ret_ran = *ret_ran || flow == FLOW_NEXT;
     }
 }
 
@@ -469,8 +476,9 @@ static enum flow exec_for(struct jinja_rt *rt, const struct jinja_node *node,
         return FLOW_ERROR;
     if (!node->u.loop.filter && over.kind != VALUE_ITER)
         loop->length = (int64_t)loop->cursor.len;
-    enum flow flow = run_loop(rt, loop);
-    if (flow != FLOW_NEXT || loop->index0 >= 0 || !node->u.loop.or_else)
+    bool ran = false;
+    enum flow flow = run_loop(rt, loop, &ran);
+    if (flow != FLOW_NEXT || ran || !node->u.loop.or_else)
         return flow;
     struct jinja_scope *inner = jinja_scope_new(rt, scope);
     return inner ? exec_list(rt, node->u.loop.or_else, inner) : FLOW_ERROR;
@@ -611,7 +619,7 @@ enum status jinja_render(const struct jinja_template *tpl, const struct jinja_in
     rt.limits = input->limits ? *input->limits : jinja_default_limits;
     arena_init(&rt.arena, rt.limits.max_memory_bytes);
     rt.top = rt.out = &top;
-    if (render(&rt) && jinja_sink_add(&rt, &top, "", 0, false)) {
+    if (render(&rt) && rt.status == STATUS_OK) {
         char *bytes = realloc(top.bytes, top.len + 1);
         if (bytes) {
             bytes[top.len] = '\0';

@@ -289,23 +289,52 @@ FILTER(filter_escape)
     return jinja_sink_part(rt, sink, s, from, s->len - from) && jinja_sink_finish(rt, sink, ret);
 }
 
-FILTER(filter_urlencode)
+/* Percent-encodes; in a query, a slash too, and a space is a plus. */
+static bool add_encoded(struct jinja_rt *rt, struct jinja_sink *sink, const struct jinja_value *v,
+                        bool query)
 {
     struct jinja_string *s;
-    struct jinja_sink *sink = jinja_sink_take(rt);
-    (void)args;
-    if (self->kind == VALUE_DICT || self->kind == VALUE_LIST || self->kind == VALUE_TUPLE)
-        return jinja_fail(rt, "urlencode of a sequence or mapping is not supported");
-    if (!sink || !jinja_to_string(rt, self, &s) || !jinja_step(rt, s->len / 8 + 1))
+    if (!jinja_to_string(rt, v, &s) || !jinja_step(rt, s->len / 8 + 1))
         return false;
     for (size_t at = 0; at < s->len; at++) {
         unsigned char c = (unsigned char)s->bytes[at];
         bool plain = c < 0x80 && (jinja_is_alpha(c) || jinja_is_decimal(c) ||
-                                  (c != '\0' && strchr("_.-~/", c)));
+                                  (c != '\0' && strchr(query ? "_.-~" : "_.-~/", c)));
         char text[4];
         snprintf(text, sizeof text, "%%%02X", c);
-        if (!(plain ? jinja_sink_part(rt, sink, s, at, 1)
-                    : jinja_sink_add(rt, sink, text, 3, false)))
+        bool ok = plain               ? jinja_sink_part(rt, sink, s, at, 1)
+                  : query && c == ' ' ? jinja_sink_text(rt, sink, "+")
+                                      : jinja_sink_text(rt, sink, text);
+        if (!ok)
+            return false;
+    }
+    return true;
+}
+
+FILTER(filter_urlencode)
+{
+    struct jinja_list *list, *pair;
+    struct jinja_value pairs = *self;
+    struct jinja_sink *sink = jinja_sink_take(rt);
+    struct jinja_args none = {0};
+    (void)args;
+    if (!sink)
+        return false;
+    if (self->kind <= VALUE_STR && self->kind != VALUE_UNDEFINED)
+        return add_encoded(rt, sink, self, false) && jinja_sink_finish(rt, sink, ret);
+    if (self->kind == VALUE_DICT &&
+        !jinja_call_function(rt, jinja_method_find(VALUE_DICT, "items", 5), self, &none, &pairs))
+        return false;
+    if (!jinja_to_list(rt, &pairs, &list))
+        return false;
+    for (size_t i = 0; i < list->len; i++) {
+        if (!jinja_to_list(rt, &list->items[i], &pair))
+            return false;
+        if (pair->len != 2)
+            return jinja_fail(rt, "urlencode wants pairs of a name and a value");
+        if ((i > 0 && !jinja_sink_text(rt, sink, "&")) ||
+            !add_encoded(rt, sink, &pair->items[0], true) || !jinja_sink_text(rt, sink, "=") ||
+            !add_encoded(rt, sink, &pair->items[1], true))
             return false;
     }
     return jinja_sink_finish(rt, sink, ret);
@@ -362,8 +391,11 @@ FILTER(filter_indent)
     struct jinja_list *lines;
     bool first = flag_arg(args, 1, false), blank = flag_arg(args, 2, false);
     int64_t width;
-    if (!jinja_to_string(rt, self, &s))
-        return false;
+    if (self->kind == VALUE_UNDEFINED)
+        return jinja_used_undefined(rt, self);
+    if (self->kind != VALUE_STR)
+        return jinja_fail(rt, "indent wants a string, not %s", jinja_type_name(self));
+    s = self->u.string;
     if (given(args, 0) && args->pos[0].kind == VALUE_STR) {
         by = args->pos[0].u.string;
     } else {
@@ -413,16 +445,13 @@ FILTER(filter_truncate)
     struct jinja_string *end, dots = {.bytes = "...", .len = 3, .trust = TRUST_ALL};
     int64_t length, leeway;
     size_t n, n_end, cut;
-    if (self->kind != VALUE_STR)
-        return jinja_fail(rt, "truncate wants a string, not %s", jinja_type_name(self));
-    struct jinja_string *s = self->u.string;
     end = &dots;
     if (given(args, 2) && !jinja_to_string(rt, &args->pos[2], &end))
         return false;
     bool default_leeway = !given(args, 3) || args->pos[3].kind == VALUE_NONE;
     leeway = 5;
     if (!int_arg(rt, args, 0, 255, &length) ||
-        (!default_leeway && !int_arg(rt, args, 3, 5, &leeway)) || !jinja_string_chars(rt, s, &n) ||
+        (!default_leeway && !int_arg(rt, args, 3, 5, &leeway)) || !jinja_length(rt, self, &n) ||
         !jinja_string_chars(rt, end, &n_end))
         return false;
     if (length < (int64_t)n_end || leeway < 0)
@@ -431,6 +460,9 @@ FILTER(filter_truncate)
         *ret = *self;
         return true;
     }
+    if (self->kind != VALUE_STR)
+        return jinja_fail(rt, "truncate wants a string, not %s", jinja_type_name(self));
+    struct jinja_string *s = self->u.string;
     if (!jinja_string_offset(rt, s, (size_t)length - n_end, &cut))
         return false;
     if (!flag_arg(args, 1, false)) {

@@ -22,6 +22,52 @@ static bool is_set(const struct jinja_args *args, size_t i)
     return given(args, i) && args->pos[i].kind != VALUE_NONE;
 }
 
+/*
+ * Generators do nothing before they are walked, so what cannot be walked is an error only then.
+ * *ret_lazy tells that *ret was set to such an iterator.
+ */
+static bool late_error(struct jinja_rt *rt, const struct jinja_value *self, struct jinja_value *ret,
+                       bool *ret_lazy)
+{
+    const char *type = jinja_type_name(self);
+    switch (self->kind) {
+    case VALUE_ITER:
+        type = self->u.iter->not_iterable;
+        *ret_lazy = type != NULL;
+        if (!type)
+            return true;
+        break;
+    case VALUE_NONE:
+    case VALUE_BOOL:
+    case VALUE_INT:
+    case VALUE_FLOAT:
+    case VALUE_NAMESPACE:
+    case VALUE_MACRO:
+    case VALUE_METHOD:
+    case VALUE_FUNCTION:
+        break;
+    default:
+        *ret_lazy = false;
+        return true;
+    }
+    *ret_lazy = true;
+    if (!value_iter(rt, NULL, ret))
+        return false;
+    ret->u.iter->not_iterable = type;
+    return true;
+}
+
+/* As late_error, for those that look at nothing when the value is false. */
+static bool late_or_empty(struct jinja_rt *rt, const struct jinja_value *self,
+                          struct jinja_value *ret, bool *ret_lazy)
+{
+    if (jinja_is_true(self))
+        return late_error(rt, self, ret, ret_lazy);
+    *ret_lazy = true;
+    struct jinja_list *none = jinja_list_new(rt, 0);
+    return none && value_iter(rt, none, ret);
+}
+
 FILTER(filter_list)
 {
     struct jinja_list *list;
@@ -115,8 +161,12 @@ FILTER(filter_items)
 {
     struct jinja_list *list;
     (void)args;
-    if (self->kind != VALUE_DICT && self->kind != VALUE_UNDEFINED)
-        return jinja_fail(rt, "Can only get item pairs from a mapping.");
+    if (self->kind != VALUE_DICT && self->kind != VALUE_UNDEFINED) {
+        if (!value_iter(rt, NULL, ret))
+            return false;
+        ret->u.iter->not_iterable = jinja_type_name(self);
+        return true;
+    }
     size_t n = self->kind == VALUE_DICT ? self->u.dict->len : 0;
     if (!(list = jinja_list_new(rt, n)) || !jinja_step(rt, n))
         return false;
@@ -354,7 +404,7 @@ static bool extreme(struct jinja_rt *rt, const struct jinja_value *self,
         if (!sort_key(rt, &list->items[i], &args->pos[1], case_sensitive, &key) ||
             !jinja_order(rt, &key, &best_key, max ? ">" : "<", &order))
             return false;
-        if (order != 2 && (max ? order > 0 : order < 0)) {
+        if (order == (max ? 1 : -1)) {
             best = i;
             best_key = key;
         }
@@ -402,6 +452,11 @@ FILTER(filter_unique)
     bool case_sensitive = given(args, 0) && jinja_is_true(&args->pos[0]);
     struct jinja_list *list, *unique = jinja_list_new(rt, 0);
     struct jinja_dict *seen = jinja_dict_new(rt, 0);
+    bool lazy;
+    if (!late_error(rt, self, ret, &lazy))
+        return false;
+    if (lazy)
+        return true;
     if (!unique || !seen || !jinja_to_list(rt, self, &list))
         return false;
     for (size_t i = 0; i < list->len; i++) {
@@ -428,6 +483,11 @@ FILTER(filter_batch)
 {
     struct jinja_list *list, *batches = jinja_list_new(rt, 0), *batch = NULL;
     int64_t n;
+    bool lazy;
+    if (!late_error(rt, self, ret, &lazy))
+        return false;
+    if (lazy)
+        return true;
     if (!batches || !count_arg(rt, args, &n) || !jinja_to_list(rt, self, &list) ||
         !jinja_step(rt, list->len))
         return false;
@@ -449,6 +509,11 @@ FILTER(filter_slice)
 {
     struct jinja_list *list, *slices = jinja_list_new(rt, 0);
     int64_t n;
+    bool lazy;
+    if (!late_error(rt, self, ret, &lazy))
+        return false;
+    if (lazy)
+        return true;
     if (!slices || !count_arg(rt, args, &n) || !jinja_to_list(rt, self, &list))
         return false;
     size_t per_slice = list->len / (uint64_t)n, extra = list->len % (uint64_t)n, at = 0;
@@ -510,6 +575,11 @@ FILTER(filter_map)
     const struct jinja_function *fn = NULL;
     struct jinja_list *mapped = jinja_list_new(rt, 0);
     struct jinja_args rest = {0};
+    bool lazy;
+    if (!late_or_empty(rt, self, ret, &lazy))
+        return false;
+    if (lazy)
+        return true;
     if (!mapped || !jinja_iterate(rt, self, &cursor))
         return false;
     if (args->n_pos == 0) {
@@ -546,6 +616,11 @@ static bool choose(struct jinja_rt *rt, const struct jinja_value *self,
     const struct jinja_function *test = NULL;
     size_t off = by_attr;
     struct jinja_args rest = {0};
+    bool lazy;
+    if (!late_or_empty(rt, self, ret, &lazy))
+        return false;
+    if (lazy)
+        return true;
     if (!chosen || !jinja_iterate(rt, self, &cursor))
         return false;
     if (by_attr && args->n_pos == 0)

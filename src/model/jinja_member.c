@@ -76,8 +76,10 @@ bool jinja_get_attr(struct jinja_rt *rt, const struct jinja_value *v, const char
     bool found;
     if (v->kind == VALUE_UNDEFINED)
         return jinja_used_undefined(rt, v);
-    if (!own_attr(rt, v, name, len, ret, &found) || found)
-        return found;
+    if (!own_attr(rt, v, name, len, ret, &found))
+        return false;
+    if (found)
+        return true;
     if (v->kind == VALUE_DICT) {
         struct jinja_value *item = jinja_dict_text(v->u.dict, name, len);
         if (!jinja_step(rt, v->u.dict->len / 8 + 1))
@@ -173,12 +175,16 @@ bool jinja_get_item(struct jinja_rt *rt, const struct jinja_value *v, const stru
             return true;
         }
     } else if (value_is_int(key, &index)) {
-        if (!item_at(rt, v, index, ret, &found) || found)
-            return found;
+        if (!item_at(rt, v, index, ret, &found))
+            return false;
+        if (found)
+            return true;
     }
     if (key->kind == VALUE_STR) {
-        if (!own_attr(rt, v, key->u.string->bytes, key->u.string->len, ret, &found) || found)
-            return found;
+        if (!own_attr(rt, v, key->u.string->bytes, key->u.string->len, ret, &found))
+            return false;
+        if (found)
+            return true;
     }
     return no_item(rt, v, key, ret);
 }
@@ -299,8 +305,7 @@ bool jinja_get_slice(struct jinja_rt *rt, const struct jinja_value *v,
     if (v->kind == VALUE_RANGE)
         return slice_range(rt, v->u.range, bounds, ret);
     if (v->kind != VALUE_LIST && v->kind != VALUE_TUPLE)
-        return value_undefined(rt, ret, "a value of type '%s' cannot be sliced",
-                               jinja_type_name(v));
+        return jinja_fail(rt, "'%s' object cannot be sliced", jinja_type_name(v));
     if (!slice_of(rt, bounds, v->u.list->len, &slice))
         return false;
     struct jinja_list *part = jinja_list_new(rt, (size_t)slice.len);
@@ -379,6 +384,8 @@ bool jinja_iterate(struct jinja_rt *rt, const struct jinja_value *v, struct jinj
         ret->len = (size_t)v->u.range->len;
         return true;
     case VALUE_ITER:
+        if (v->u.iter->not_iterable)
+            return jinja_fail(rt, "'%s' object is not iterable", v->u.iter->not_iterable);
         ret->len = v->u.iter->list->len - v->u.iter->at;
         return true;
     default:

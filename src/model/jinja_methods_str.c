@@ -124,11 +124,7 @@ static bool split_space(struct jinja_rt *rt, const struct jinja_string *s, int64
             return true;
         size_t from = at;
         if (max >= 0 && n >= max) {
-            size_t to = s->len;
-            while (to > from && jinja_is_space((unsigned char)s->bytes[to - 1]) &&
-                   (unsigned char)s->bytes[to - 1] < 0x80)
-                to--;
-            return add_piece(rt, list, s, from, to);
+            return add_piece(rt, list, s, from, s->len);
         }
         while (at < s->len && !jinja_is_space(jinja_char(s->bytes + at, &len)))
             at += len;
@@ -172,11 +168,7 @@ static bool rsplit_space(struct jinja_rt *rt, const struct jinja_string *s, int6
             break;
         size_t to = at;
         if (max >= 0 && n >= max) {
-            size_t from = 0;
-            unsigned len;
-            while (from < to && jinja_is_space(jinja_char(s->bytes + from, &len)))
-                from += len;
-            if (!add_piece(rt, list, s, from, to))
+            if (!add_piece(rt, list, s, 0, to))
                 return false;
             break;
         }

@@ -153,7 +153,9 @@ static int order_text(const struct jinja_string *a, const struct jinja_string *b
 {
     size_t len = a->len < b->len ? a->len : b->len;
     int order = len > 0 ? memcmp(a->bytes, b->bytes, len) : 0; /* UTF-8 keeps code point order */
-    return order != 0 ? order : (a->len > b->len) - (a->len < b->len);
+    if (order == 0)
+        return (a->len > b->len) - (a->len < b->len);
+    return order < 0 ? -1 : 1;
 }
 
 static bool order_lists(struct jinja_rt *rt, const struct jinja_list *a, const struct jinja_list *b,
@@ -176,7 +178,7 @@ static bool order_values(struct jinja_rt *rt, const struct jinja_value *a,
 {
     if (is_number(a) && is_number(b)) {
         long double x = number_of(a), y = number_of(b);
-        *ret = x == y ? 0 : x < y ? -1 : x > y ? 1 : 2; /* 2: NaN, true for no operator */
+        *ret = x == y ? 0 : x < y ? -1 : x > y ? 1 : ORDER_NONE;
         return true;
     }
     if (a->kind == VALUE_UNDEFINED || b->kind == VALUE_UNDEFINED)

@@ -86,7 +86,9 @@ bool jinja_is_true(const struct jinja_value *v);
 bool jinja_equal(struct jinja_rt *rt, const struct jinja_value *a, const struct jinja_value *b,
                  bool *ret);
 bool jinja_same(const struct jinja_value *a, const struct jinja_value *b);
-/* *ret < 0, 0, > 0; op names the operator in the error for values that have no order. */
+/* *ret is -1, 0, 1, or ORDER_NONE beside a NaN; op names the operator in the error for values that
+ * have no order. */
+enum { ORDER_NONE = 2 };
 bool jinja_order(struct jinja_rt *rt, const struct jinja_value *a, const struct jinja_value *b,
                  const char *op, int *ret);
 bool jinja_contains(struct jinja_rt *rt, const struct jinja_value *item,

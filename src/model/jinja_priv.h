@@ -99,6 +99,7 @@ struct jinja_dict { /* in order of insertion */
 struct jinja_iter {
     struct jinja_list *list;
     size_t at;
+    const char *not_iterable; /* made from a value of this type: an error once it is walked */
 };
 
 struct jinja_range {

@@ -151,7 +151,7 @@ TEST(test_gt)
     int order;
     if (!jinja_order(rt, self, &args->pos[0], ">", &order))
         return false;
-    *ret = value_bool(order == 1 || (order > 0 && order != 2));
+    *ret = value_bool(order == 1);
     return true;
 }
 
@@ -160,7 +160,7 @@ TEST(test_ge)
     int order;
     if (!jinja_order(rt, self, &args->pos[0], ">=", &order))
         return false;
-    *ret = value_bool(order >= 0 && order != 2);
+    *ret = value_bool(order == 0 || order == 1);
     return true;
 }
 
