@@ -303,8 +303,13 @@ bool jinja_string_find(struct jinja_rt *rt, const struct jinja_string *s,
             *ret = (size_t)(hit - s->bytes);
         return jinja_work(rt, hit ? *ret - from : to - from);
     }
-    uint64_t compared = 0;
+    size_t compared = 0; /* quadratic at worst, so the work is charged while it is done */
     for (size_t at = to - needle->len + 1; at-- > from;) {
+        if (compared > 4096) {
+            if (!jinja_work(rt, compared))
+                return false;
+            compared = 0;
+        }
         size_t same = 0;
         while (same < needle->len && s->bytes[at + same] == needle->bytes[same])
             same++;

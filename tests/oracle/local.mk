@@ -23,3 +23,10 @@ EXTRA_DIST += tests/golden tests/requirements.txt tests/oracle/README.md tests/o
 	tests/oracle/compile_bank.py tests/oracle/tap.py \
 	tests/oracle/tokenizer_models.py tests/oracle/tokenizer_texts.py tools/lib tools/make_models.py \
 	tools/fetch_model.py tools/fetch-model tools/convert_nanochat.py
+
+# chat templates: the interpreter as a filter, compared with Jinja2
+check_PROGRAMS += tests/oracle/jinja_cli
+tests_oracle_jinja_cli_SOURCES = tests/oracle/jinja_cli.c
+tests_oracle_jinja_cli_LDADD = $(TELLERD_LIBS)
+dist_check_SCRIPTS += tests/oracle/jinja_oracle.py
+EXTRA_DIST += tests/oracle/jinja_snippets.py tests/oracle/jinja_models.py tests/oracle/jinja_random.py
