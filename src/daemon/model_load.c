@@ -14,6 +14,7 @@
 enum {
     DEFAULT_CACHE_LIMIT_MIB = 1024, /* unless kv-cache-bytes says otherwise: a start must not take
                                        seconds to touch memory nobody asked for */
+    MIN_LOGIT_ROWS = 64,
 };
 
 void model_unload(struct loaded_model *model)
@@ -184,6 +185,14 @@ static enum status size_cache(const struct config *config, struct loaded_model *
     return STATUS_OK;
 }
 
+/* Rows of a step with logits: one per running sequence; prompt logprobs go in chunks of as many.
+ * More would only cost memory (rows x vocabulary). */
+static uint32_t logit_rows(const struct config *config)
+{
+    uint64_t rows = config->max_sequences > MIN_LOGIT_ROWS ? config->max_sequences : MIN_LOGIT_ROWS;
+    return (uint32_t)(rows < config->max_batch_tokens ? rows : config->max_batch_tokens);
+}
+
 static enum status load_weights(const struct config *config, load_progress_fn on_progress,
                                 void *ctx, struct loaded_model *model, struct error *err)
 {
@@ -193,7 +202,7 @@ static enum status load_weights(const struct config *config, load_progress_fn on
     TRY(backend_open(&backend, &model->backend, err));
     struct gpt_config gpt = {
         .max_rows = (uint32_t)config->max_batch_tokens,
-        .max_logit_rows = (uint32_t)config->max_batch_tokens,
+        .max_logit_rows = logit_rows(config),
         .bank_type = strcmp(config->bank_type, "auto") == 0 ? TENSOR_TYPE_LIMIT
                                                             : cache_type(config->bank_type),
         .on_progress = on_progress,
