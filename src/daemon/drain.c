@@ -88,7 +88,7 @@ void daemon_drain_tick(struct daemon *daemon, uint64_t now_ns)
     }
     if (daemon->state != DAEMON_DRAINING)
         return;
-    bool idle = api_generations(daemon->api) == 0 && http_server_exchanges(daemon->http) == 0;
+    bool idle = api_generations(daemon->api) == 0 && !http_server_busy(daemon->http);
     if (idle && http_server_connections(daemon->http) == 0) {
         log_notice("drain.done");
         daemon_stop(daemon);

@@ -50,7 +50,6 @@ void connection_close(struct connection *connection)
     connection->state = CONNECTION_CLOSING;
     if (connection->exchange.open) {
         connection->exchange.open = false;
-        server->n_exchanges--;
         server->handler.on_closed(server->handler.ctx, &connection->exchange);
     }
     if (connection->previous)
@@ -87,11 +86,9 @@ static void on_read(uv_stream_t *stream, ssize_t n_read, const uv_buf_t *buffer)
     if (n_read < 0) {
         /* A client that sent its last request and closed its half still gets the answer that is on
          * its way. */
-        if (n_read == UV_EOF && connection->state == CONNECTION_IDLE &&
-            connection_pending(connection) > 0) {
-            uv_read_stop(stream);
-            connection->close_after = true;
-            connection_mark_dirty(connection);
+        if (n_read == UV_EOF && !connection->exchange.open && connection_pending(connection) > 0) {
+            connection->input_ended = connection->close_after = true;
+            start_linger(connection);
             return;
         }
         log_debug("connection.closed peer=%s reason=%s", connection->peer,
@@ -105,9 +102,17 @@ static void on_read(uv_stream_t *stream, ssize_t n_read, const uv_buf_t *buffer)
     connection_process(connection);
 }
 
+/* Whether the next request must wait, since the client does not read the answers it has. */
+static bool must_wait(const struct connection *connection)
+{
+    return connection->state == CONNECTION_IDLE &&
+           connection_pending(connection) >= connection->server->limits.max_output_buffer;
+}
+
 static void update_reading(struct connection *connection)
 {
-    bool want = connection->in.len < MAX_PIPELINED_BYTES;
+    bool want = connection->in.len < MAX_PIPELINED_BYTES && !connection->input_ended &&
+                !must_wait(connection);
     if (connection->state == CONNECTION_CLOSING || want == connection->is_reading)
         return;
     connection->is_reading = want;
@@ -140,7 +145,6 @@ static void begin_exchange(struct connection *connection)
                  (unsigned long long)random[1]);
     }
     ex->open = true;
-    connection->server->n_exchanges++;
 }
 
 static void handle_headers(struct connection *connection)
@@ -202,7 +206,8 @@ static void connection_process(struct connection *connection)
     connection->is_processing = true;
     size_t used_all = 0;
     bool again = true;
-    while (again && connection->state <= CONNECTION_BODY && !connection->shutdown_sent) {
+    while (again && connection->state <= CONNECTION_BODY && !connection->shutdown_sent &&
+           !must_wait(connection)) {
         size_t left = connection->in.len - used_all, used = 0;
         struct error err = {0};
         if (connection->state == CONNECTION_IDLE) {
@@ -234,14 +239,17 @@ static void connection_process(struct connection *connection)
 /* --- the end of a response
  * ---------------------------------------------------------------------------------------- */
 
+/* From now on what comes is read away, and what waits is written; then finish_writing. */
 static void start_linger(struct connection *connection)
 {
     if (connection->state == CONNECTION_CLOSING)
         return;
     connection->state = CONNECTION_LINGER;
-    set_deadline(connection, LINGER_MS * 1000000ull);
-    if (!connection->is_processing) /* else connection_process still stands on these bytes */
+    set_deadline(connection, 0);      /* while bytes wait, only write_timeout counts */
+    if (!connection->is_processing) { /* else connection_process still stands on these bytes */
         buf_reset(&connection->in);
+        update_reading(connection);
+    }
     connection_mark_dirty(connection);
 }
 
@@ -251,7 +259,6 @@ void connection_response_ended(struct connection *connection)
     struct exchange *ex = &connection->exchange;
     if (ex->open) {
         ex->open = false;
-        server->n_exchanges--;
         server->handler.on_done(server->handler.ctx, ex, ex->http_status, ex->body_bytes);
     }
     if (connection->state == CONNECTION_CLOSING)
@@ -287,9 +294,12 @@ void connection_mark_dirty(struct connection *connection)
 
 static void on_shutdown(uv_shutdown_t *request, int status)
 {
+    struct connection *connection = request->handle->data;
     (void)status; /* now the client may read in peace; its own close, or the deadline, ends the
                      connection */
     free(request);
+    if (connection->input_ended)
+        connection_close(connection);
 }
 
 static void on_written(uv_write_t *uv, int status)
@@ -324,9 +334,10 @@ static void finish_writing(struct connection *connection)
 {
     if (!connection->close_after || connection->shutdown_sent || connection->exchange.open)
         return;
-    connection->shutdown_sent = true;
-    if (connection->state == CONNECTION_IDLE)
+    if (connection->state != CONNECTION_LINGER)
         start_linger(connection);
+    connection->shutdown_sent = true;
+    set_deadline(connection, LINGER_MS * 1000000ull);
     uv_shutdown_t *request = xcalloc(1, sizeof *request);
     if (uv_shutdown(request, &connection->uv.stream, on_shutdown) != 0) {
         free(request);
@@ -347,13 +358,17 @@ void connection_flush(struct connection *connection)
         }
         connection->write_progress_ns = clock_ns();
         size_t n = written > 0 ? (size_t)written : 0;
-        if (n == connection->out.len)
-            buf_reset(&connection->out);
-        else
+        if (n < connection->out.len)
             write_rest(connection, n);
+        else if (connection->out.cap > KEPT_OUTPUT_BYTES)
+            buf_done(&connection->out);
+        else
+            buf_reset(&connection->out);
     }
     if (connection->state != CONNECTION_CLOSING && connection_pending(connection) == 0)
         finish_writing(connection);
+    if (connection->state == CONNECTION_IDLE && (connection->in.len > 0 || !connection->is_reading))
+        connection_process(connection); /* pipelined requests that had to wait */
 }
 
 /* --- time
@@ -369,7 +384,10 @@ static void time_out(struct connection *connection)
         handle_refused(connection, &err);
         return;
     }
-    connection_close(connection);
+    if (connection->state == CONNECTION_IDLE && connection_pending(connection) > 0)
+        set_deadline(connection, connection->server->limits.idle_timeout_ns); /* it is reading */
+    else
+        connection_close(connection);
 }
 
 void connection_sweep(struct connection *connection, uint64_t now_ns)
@@ -417,7 +435,6 @@ static void refuse_full(struct connection *connection)
     struct error err = {0};
     error_set(&err, STATUS_QUEUE_FULL, "the server has as many connections as it takes; try again");
     err.status = STATUS_LOADING; /* 503: not this client's fault */
-    err.retry_after_s = 1;
     connection->close_after = true;
     begin_exchange(connection);
     snprintf(connection->exchange.id, sizeof connection->exchange.id, "none");
@@ -455,6 +472,8 @@ void connection_accept(struct http_server *server, uv_stream_t *listener, int ta
     set_peer(connection);
     set_deadline(connection, server->limits.header_timeout_ns);
     update_reading(connection);
-    if (server->n_connections > server->limits.max_connections)
+    if (server->n_connections > server->limits.max_connections + MAX_REFUSED)
+        connection_close(connection);
+    else if (server->n_connections > server->limits.max_connections)
         refuse_full(connection);
 }

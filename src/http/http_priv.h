@@ -16,6 +16,8 @@ enum {
         65536, /* read ahead of a request that is being answered; then reading pauses */
     MAX_DISCARDED_BODY = 65536, /* a refused request's body up to this is read away, so that the
                                    connection lives on */
+    MAX_REFUSED = 64, /* connections past the limit that are told so; more are closed unheard */
+    KEPT_OUTPUT_BYTES = 65536, /* of an idle connection's output buffer */
     LINGER_MS = 2000, /* time for the client to read a last answer before the connection is cut */
     SWEEP_MS = 100,   /* how often deadlines are looked at */
     LISTEN_BACKLOG = 1024,
@@ -69,6 +71,7 @@ struct connection {
     bool is_processing; /* inside connection_process: do not recurse */
     bool close_after;   /* when the current response is out */
     bool shutdown_sent;
+    bool input_ended; /* the client closed its half; only what waits is still written */
     enum connection_state state;
     int tag;
     uint32_t n_requests;
@@ -105,7 +108,7 @@ struct http_server {
     struct listener *listeners[MAX_LISTENERS];
     size_t n_listeners;
     struct connection *connections;
-    uint32_t n_connections, n_exchanges;
+    uint32_t n_connections;
     struct connection *dirty;
     uv_prepare_t flush;
     uv_timer_t sweep;

@@ -426,6 +426,8 @@ static enum parse_event finish_head(struct request_parser *parser, struct error 
         parser->state = STATE_REFUSED;
         return PARSE_ERROR;
     }
+    if (parser->request.has_body && parser->message_complete) /* CONNECT: llhttp reads no body */
+        return refuse(parser, err, STATUS_BAD_HTTP, "a body is not allowed with this method");
     if (!parser->request.has_body)
         parser->message_complete =
             true; /* also for CONNECT and Upgrade, which this server does not follow */

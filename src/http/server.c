@@ -207,7 +207,7 @@ enum status http_server_listen_unix(struct http_server *server, const char *path
 
 enum status http_server_listen_fd(struct http_server *server, int fd, int tag, struct error *err)
 {
-    struct sockaddr_storage address;
+    struct sockaddr_storage address = {0};
     socklen_t len = sizeof address;
     if (getsockname(fd, (struct sockaddr *)&address, &len) != 0)
         return error_set(err, STATUS_BAD_CONFIG, "inherited descriptor %d is no socket: %s", fd,
@@ -298,7 +298,11 @@ uint32_t http_server_connections(const struct http_server *server)
     return server->n_connections;
 }
 
-uint32_t http_server_exchanges(const struct http_server *server)
+bool http_server_busy(const struct http_server *server)
 {
-    return server->n_exchanges;
+    for (const struct connection *connection = server->connections; connection;
+         connection = connection->next)
+        if (connection->exchange.open || connection_pending(connection) > 0)
+            return true;
+    return false;
 }

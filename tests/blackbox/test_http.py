@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 """HTTP itself: framing, limits, keep-alive, pipelining, Expect, HEAD, OPTIONS, CORS, time-outs, sockets."""
+import json
+import os
 import re
+import signal
 import socket
 import time
 
@@ -180,6 +183,100 @@ def test_an_error_body_has_all_four_fields_and_is_json():
     answer = daemon.get("/nope")
     assert answer.headers["content-type"] == "application/json"
     assert set(answer.error) == {"message", "type", "param", "code"} and answer.error["param"] is None
+
+
+def large_request(connection=b"keep-alive"):
+    """A request whose answer is much larger than the kernel keeps for a client that does not read."""
+    body = json.dumps({"prompt": "".join(chr(33 + i * 7 % 94) for i in range(40000)), "return_token_strs": True}).encode()
+    return b"POST /tokenize HTTP/1.1\r\nHost: a\r\nConnection: %s\r\nContent-Length: %d\r\n\r\n" % (connection, len(body)) + body
+
+
+def slow_reader(d):
+    s = socket.socket()
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    s.settimeout(30)
+    s.connect(("127.0.0.1", d.port))
+    return s
+
+
+def read_whole(s, out=b""):
+    """Reads one answer; its body, which must have the length that was promised."""
+    while b"\r\n\r\n" not in out:
+        out += s.recv(65536)
+    head, body = out.split(b"\r\n\r\n", 1)
+    length = int(re.search(rb"Content-Length: (\d+)", head).group(1))
+    assert statuses(head) == [200] and length > 200000, head
+    while len(body) < length:
+        got = s.recv(65536)
+        assert got, f"cut after {len(body)} of {length} bytes"
+        body += got
+    return json.loads(body)
+
+
+def test_a_slow_reader_gets_the_whole_answer_whatever_else_has_run_out():
+    with Daemon(MODEL, "--idle-timeout", "300ms", "--kv-cache-bytes", "4M") as d:
+        for connection in (b"keep-alive", b"close"):
+            for half_close in (False, True):
+                with slow_reader(d) as s:
+                    s.sendall(large_request(connection))
+                    first = s.recv(100)
+                    if half_close:
+                        s.shutdown(socket.SHUT_WR)
+                    time.sleep(2.6)  # longer than idle-timeout, and than a lingering close takes
+                    assert read_whole(s, first)["count"] > 1000
+                    if half_close or connection == b"close":
+                        assert s.recv(100) == b""
+
+
+def test_a_drain_waits_for_answers_that_are_being_read():
+    with Daemon(MODEL, "--kv-cache-bytes", "4M") as d:
+        with slow_reader(d) as s:
+            s.sendall(large_request())
+            first = s.recv(100)
+            d.process.send_signal(signal.SIGTERM)
+            time.sleep(1.5)
+            assert read_whole(s, first)["count"] > 1000
+
+
+def test_pipelined_requests_wait_for_a_client_that_does_not_read():
+    # freed memory counts as free in a sanitizer build, too
+    sanitizer = os.environ.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=1:thread_local_quarantine_size_kb=64"
+    with Daemon(MODEL, "--kv-cache-bytes", "4M", env={"ASAN_OPTIONS": sanitizer}) as d:
+        def resident():
+            with open(f"/proc/{d.process.pid}/statm") as f:
+                return int(f.read().split()[1]) * 4096
+        size = len(d.get("/metrics").body)
+        n = 40_000_000 // size
+        before = resident()
+        with d.connect() as s:
+            s.sendall(b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n" * (n - 1) +
+                      b"GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+            time.sleep(1)
+            assert resident() - before < 20_000_000, f"{(resident() - before) >> 20} MiB for answers that nobody reads"
+            answered, tail = 0, b""
+            while got := s.recv(1 << 20):
+                answered += (tail + got).count(b"HTTP/1.1 200 OK\r\n")
+                tail = (tail + got)[-len(b"HTTP/1.1 200 OK\r\n") + 1:]
+            assert answered == n, (answered, n)
+
+
+def test_connections_past_the_limit_are_told_so_and_a_flood_is_closed():
+    with Daemon(MODEL, "--max-connections", "3", "--kv-cache-bytes", "4M") as d:
+        def open_fds():
+            return len(os.listdir(f"/proc/{d.process.pid}/fd"))
+        base = open_fds()
+        held = [d.connect(5) for _ in range(3)]
+        for s in held:
+            s.sendall(b"GET /livez HTTP/1.1\r\nHost: a\r\n\r\n")
+            assert s.recv(4096).startswith(b"HTTP/1.1 200")
+        out, closed = raw(d, b"")
+        assert statuses(out) == [503] and closed and b"Connection: close" in out and b"Retry-After: 1" in out, out
+        flood = [d.connect(5) for _ in range(200)]
+        time.sleep(0.3)
+        assert open_fds() <= base + 3 + 64, (base, open_fds())
+        for s in held + flood:
+            s.close()
+        wait_for(lambda: open_fds() <= base, "descriptors to be closed")
 
 
 def test_many_idle_connections_do_not_disturb():

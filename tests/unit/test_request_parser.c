@@ -97,6 +97,19 @@ START_TEST(chunked_bodies_and_pipelined_requests_are_read_in_order)
 }
 END_TEST
 
+START_TEST(an_offered_upgrade_is_not_taken_up)
+{
+    struct outcome out = feed_all_ways(
+        "POST /a HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n"
+        "Content-Length: 5\r\n\r\nhelloGET /b HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\n"
+        "Upgrade: h2c\r\n\r\nGET /c HTTP/1.1\r\nHost: a\r\n\r\n",
+        NULL);
+    ck_assert_int_ne(out.event, PARSE_ERROR);
+    ck_assert_uint_eq(out.n_complete, 3);
+    ck_assert_str_eq(out.path, "/c");
+}
+END_TEST
+
 static const struct {
     const char *text;
     enum status status;
@@ -147,6 +160,8 @@ static const struct {
     {"POST / HTTP/1.1\r\nHost: a\r\nExpect: foo\r\nContent-Length: 1\r\n\r\n", STATUS_EXPECTATION},
     {"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 65\r\n\r\n", STATUS_TOO_LARGE},
     {"\r\n\r\n\r\n\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", STATUS_BAD_HTTP},
+    /* its body would be the next request */
+    {"CONNECT / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello", STATUS_BAD_HTTP},
 };
 
 START_TEST(what_parsers_disagree_about_is_refused)
@@ -256,6 +271,7 @@ int main(void)
     TCase *tc = tcase_create("requests");
     tcase_add_test(tc, a_request_is_read_whole_and_in_pieces);
     tcase_add_test(tc, chunked_bodies_and_pipelined_requests_are_read_in_order);
+    tcase_add_test(tc, an_offered_upgrade_is_not_taken_up);
     tcase_add_test(tc, keep_alive_follows_version_and_connection_header);
     tcase_add_test(tc, paths_have_one_normal_form);
     tcase_add_loop_test(tc, what_parsers_disagree_about_is_refused, 0,

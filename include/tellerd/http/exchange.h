@@ -47,8 +47,8 @@ void exchange_respond_error(struct exchange *ex, const struct error *err);
 void exchange_stream_start(struct exchange *ex, int http_status, const char *content_type);
 /*
  * Queues bytes (copied); they are written once at the end of the loop's turn, so that all of a
- * step's tokens of a connection make one write.  False when more than max_output_buffer bytes wait
- * for a client that does not read: nothing was queued, and the handler should abort.
+ * step's tokens of a connection make one write, however large.  False when max_output_buffer bytes
+ * wait already for a client that does not read: nothing was queued, and the handler should abort.
  */
 bool exchange_stream_write(struct exchange *ex, const void *bytes, size_t len);
 /* Ends the stream well / cuts it after what is queued, without its terminating chunk, so that the

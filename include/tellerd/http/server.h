@@ -15,7 +15,7 @@ struct http_server;
 
 struct http_limits {
     struct http_parse_limits parse;
-    uint32_t max_connections;   /* one more is answered 503 and closed */
+    uint32_t max_connections;   /* one more is answered 503 and closed; in a flood, only closed */
     uint32_t max_requests;      /* of one connection */
     uint64_t header_timeout_ns; /* from the first byte (or accept) to the end of the head: 408 */
     uint64_t body_timeout_ns;   /* between two reads of the body: 408 */
@@ -75,7 +75,8 @@ void http_server_close(struct http_server *server, void (*done)(void *ctx), void
 void http_server_free(struct http_server *server);
 
 uint32_t http_server_connections(const struct http_server *server);
-/* Exchanges between on_headers and their end. */
-uint32_t http_server_exchanges(const struct http_server *server);
+/* Whether an exchange is between on_headers and its end, or bytes of an answer wait to be written.
+ */
+bool http_server_busy(const struct http_server *server);
 
 #endif
