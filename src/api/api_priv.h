@@ -61,6 +61,12 @@ struct pending_entry {
     struct sampled token;
 };
 
+struct character_count { /* of a text that comes token by token */
+    size_t n_chars;
+    char tail[4]; /* the beginning of a character that is not complete yet */
+    size_t n_tail;
+};
+
 struct choice {
     uint32_t index; /* in the response */
     struct text_stream text;
@@ -68,11 +74,9 @@ struct choice {
         content; /* chat and completion text, not streamed; streamed: the delta of this turn */
     struct pending_entry *pending;
     size_t n_pending, cap_pending;
-    size_t n_chars;       /* characters of the text so far, for text_offset */
-    char tail[4];         /* the beginning of a character that is not complete yet */
-    size_t n_tail;
-    struct buf token_ids; /* return_token_ids: "1,2,3" of this response or turn */
-    uint32_t n_tokens;    /* completion tokens, the counted ones */
+    struct character_count characters; /* of the text so far, for text_offset */
+    struct buf token_ids;              /* return_token_ids: "1,2,3" of this response or turn */
+    uint32_t n_tokens;                 /* completion tokens, the counted ones */
     enum finish_reason finish;
     bool finished; /* its text is over, whatever the engine still sends */
     bool role_sent;

@@ -300,9 +300,11 @@ static void generate(struct api *api, struct exchange *ex, enum request_kind kin
     }
     struct generation *generation = generation_new(api, ex, kind);
     generation->state = GENERATION_PREPARING;
-    auth_check(api, http, &generation->tenant, NULL);
+    /* the body is taken first: it is the request's from now on, also when the key was withdrawn
+     * while the body was on its way */
     if (generate_request_read(&generation->request, kind, body, &generation->limits, &err) !=
-        STATUS_OK) {
+            STATUS_OK ||
+        auth_check(api, http, &generation->tenant, &err) != STATUS_OK) {
         exchange_respond_error(ex, &err);
         generation->exchange = NULL;
         generation_free(generation);

@@ -392,11 +392,12 @@ static enum status read_ids(const json_t *list, const struct request_limits *lim
     if (json_array_size(list) >
         (size_t)limits->n_context * 4 +
             4096) { /* the exact bound is checked with the numbers at admission */
+        error_param(err, STATUS_CONTEXT_LENGTH, "prompt",
+                    "the prompt has %zu tokens, the context has room for %u", json_array_size(list),
+                    limits->n_context);
         err->n_prompt_tokens = (unsigned)json_array_size(list);
         err->n_ctx = limits->n_context;
-        return error_param(err, STATUS_CONTEXT_LENGTH, "prompt",
-                           "the prompt has %zu tokens, the context has room for %u",
-                           json_array_size(list), limits->n_context);
+        return STATUS_CONTEXT_LENGTH;
     }
     prompt->ids = xcalloc(json_array_size(list), sizeof *prompt->ids);
     size_t i;

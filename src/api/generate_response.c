@@ -96,7 +96,7 @@ static void write_role_chunk(const struct generation *generation, struct choice 
     choice->role_sent = true;
 }
 
-/* A completion's first chunk brings the echoed prompt and, when asked for, its ids. */
+/* A completion's text begins with the echoed prompt when that was asked for. */
 static void begin_completion_text(const struct generation *generation, struct choice *choice)
 {
     const struct prompt_state *prompt = &generation->prompts[choice->index / generation->request.n];
@@ -104,9 +104,10 @@ static void begin_completion_text(const struct generation *generation, struct ch
     if (!generation->request.echo)
         return;
     struct buf text;
-    buf_init(&text, MAX_CHUNK_BYTES);
+    buf_init(&text, choice->content.max);
     write_echo(generation, prompt, &text);
     buf_add(&text, choice->content.data, choice->content.len);
+    text.overflow |= choice->content.overflow;
     buf_done(&choice->content);
     choice->content = text;
 }
@@ -149,7 +150,7 @@ void response_chunk(struct generation *generation, struct choice *choice, struct
         write_role_chunk(generation, choice, out);
     else if (!choice->role_sent)
         begin_completion_text(generation, choice);
-    if (choice->content.overflow)
+    if (choice->content.overflow || choice->token_ids.overflow)
         out->overflow = true;
     bool text = choice->content.len > 0;
     if (choice->finished) {
@@ -179,14 +180,15 @@ static void write_choice(struct generation *generation, struct choice *choice, s
     const struct prompt_state *prompt = &generation->prompts[choice->index / generation->request.n];
     bool chat = generation->request.kind == REQUEST_CHAT;
     buf_printf(out, "{\"index\":%u,", choice->index);
-    if (choice->content.overflow)
+    if (!chat)
+        begin_completion_text(generation, choice);
+    if (choice->content.overflow || choice->token_ids.overflow)
         out->overflow = true;
     if (chat) {
         buf_add_str(out, "\"message\":{\"role\":\"assistant\",\"content\":");
         buf_add_json(out, choice->content.data ? choice->content.data : "", choice->content.len);
         buf_add_str(out, ",\"refusal\":null}");
     } else {
-        begin_completion_text(generation, choice);
         buf_add_str(out, "\"text\":");
         buf_add_json(out, choice->content.data ? choice->content.data : "", choice->content.len);
     }

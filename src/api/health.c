@@ -34,7 +34,6 @@ void handle_health(struct api *api, struct exchange *ex)
     else
         error_set(&err, STATUS_ENGINE_FAILED,
                   "the engine has failed; the server will be restarted");
-    err.retry_after_s = 1;
     exchange_respond_error(ex, &err);
 }
 

@@ -22,6 +22,23 @@ static bool too_deep(const json_t *value, unsigned depth)
     return false;
 }
 
+/* How many values there are at most: brackets and commas outside of strings. */
+static size_t count_values(const char *text, size_t len)
+{
+    size_t n = 0;
+    bool in_string = false;
+    for (size_t i = 0; i < len; i++) {
+        char c = text[i];
+        if (in_string && c == '\\')
+            i++;
+        else if (c == '"')
+            in_string = !in_string;
+        else if (!in_string)
+            n += c == ',' || c == '[' || c == '{';
+    }
+    return n;
+}
+
 enum status json_read_body(const char *text, size_t len, json_t **ret, struct error *err)
 {
     json_error_t where;
@@ -30,6 +47,9 @@ enum status json_read_body(const char *text, size_t len, json_t **ret, struct er
         text += 3;
         len -= 3;
     }
+    if (count_values(text, len) > JSON_MAX_VALUES)
+        return error_set(err, STATUS_BAD_JSON, "the body holds more than %d values",
+                         JSON_MAX_VALUES);
     json_t *body = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &where);
     if (!body)
         return error_set(err, STATUS_BAD_JSON, "the body is not valid JSON: line %d, column %d: %s",

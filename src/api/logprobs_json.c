@@ -34,19 +34,24 @@ static void write_text(const struct generation *generation, uint32_t id, struct 
     buf_add_json(out, text.bytes, text.len);
 }
 
-/* Counts characters as a client sees them, ill-formed pieces one each, over token borders. */
-static void count_characters(struct choice *choice, const char *bytes, size_t n_bytes)
+/* Counts characters as a client sees them, ill-formed pieces one each, over token borders.  Returns
+ * the character that the bytes begin in. */
+static size_t count_characters(struct character_count *count, const char *bytes, size_t n_bytes)
 {
+    /* a character that was begun and is not continued now is one ill-formed piece of its own */
+    bool breaks_off = count->n_tail > 0 && n_bytes > 0 && ((unsigned char)bytes[0] & 0xc0) != 0x80;
+    size_t start = count->n_chars + breaks_off;
     struct buf text;
     buf_init(&text, SIZE_MAX / 2);
-    buf_add(&text, choice->tail, choice->n_tail);
+    buf_add(&text, count->tail, count->n_tail);
     buf_add(&text, bytes, n_bytes);
     size_t complete = text.len ? utf8_complete_prefix(text.data, text.len) : 0;
-    choice->n_chars += complete ? utf8_length(text.data, complete) : 0;
-    choice->n_tail = text.len - complete; /* at most 3 */
-    if (choice->n_tail)
-        memcpy(choice->tail, text.data + complete, choice->n_tail);
+    count->n_chars += complete ? utf8_length(text.data, complete) : 0;
+    count->n_tail = text.len - complete; /* at most 3 */
+    if (count->n_tail)
+        memcpy(count->tail, text.data + complete, count->n_tail);
     buf_done(&text);
+    return start;
 }
 
 void logprobs_add(struct choice *choice, const struct sampled *token, const char *bytes,
@@ -59,11 +64,8 @@ void logprobs_add(struct choice *choice, const struct sampled *token, const char
     }
     struct pending_entry *entry = &choice->pending[choice->n_pending++];
     entry->end = choice->text.total_bytes;
-    /* a character that was begun and is not continued now is one ill-formed piece of its own */
-    bool breaks_off = choice->n_tail > 0 && n_bytes > 0 && ((unsigned char)bytes[0] & 0xc0) != 0x80;
-    entry->text_offset = choice->n_chars + breaks_off;
+    entry->text_offset = count_characters(&choice->characters, bytes, n_bytes);
     entry->token = *token;
-    count_characters(choice, bytes, n_bytes);
 }
 
 void logprobs_add_prompt(struct prompt_state *prompt, const struct sampled *token)
@@ -169,18 +171,19 @@ static void write_legacy(const struct generation *generation, const struct choic
     const struct prompt_state *prompt = &generation->prompts[choice->index / generation->request.n];
     for (size_t i = 0; i < 4; i++)
         buf_init(all[i], MAX_RESPONSE_BYTES);
-    size_t offset = 0;
+    struct character_count echoed = {0};
     for (uint32_t i = 0; generation->request.echo && i < prompt->n_tokens; i++) {
         struct text_view text =
             tokenizer_piece(generation->api->model.tokenizer, prompt->kept_ids[i], false);
+        size_t offset = count_characters(&echoed, text.bytes, text.len);
         if (i < prompt->n_logprobs && !generation->request.stream)
             add_legacy(generation, &lists, &prompt->logprobs[i], offset);
-        offset += text.len ? utf8_length(text.bytes, text.len) : 0;
     }
     for (size_t i = 0; i < n; i++)
         add_legacy(generation, &lists, &choice->pending[i].token,
-                   offset + choice->pending[i].text_offset);
+                   echoed.n_chars + (echoed.n_tail > 0) + choice->pending[i].text_offset);
     for (size_t i = 0; i < 4; i++) {
+        out->overflow |= all[i]->overflow;
         buf_add_str(out, names[i]);
         buf_add(out, all[i]->data, all[i]->len);
         buf_done(all[i]);

@@ -23,17 +23,15 @@ struct request_limits api_request_limits(const struct api *api)
     };
 }
 
-/* The engine checks the exact bound with both numbers; this one only ends hopeless tokenizing
- * early. */
+/* Ends hopeless tokenizing early. */
 static size_t token_bound(const struct generation *generation)
 {
     return (size_t)generation->limits.n_context + 1;
 }
 
-static enum status too_long(const struct generation *generation, struct error *err)
+static enum status too_long(const struct generation *generation, size_t n_tokens, struct error *err)
 {
-    unsigned counted =
-        err->n_prompt_tokens ? err->n_prompt_tokens : generation->limits.n_context + 1;
+    unsigned counted = (unsigned)n_tokens;
     error_param(err, STATUS_CONTEXT_LENGTH,
                 generation->request.kind == REQUEST_CHAT ? "messages" : "prompt",
                 "the prompt has at least %u tokens, but the context has room for %u including one "
@@ -50,7 +48,7 @@ static enum status encode(struct generation *generation, const char *text, size_
 {
     enum status status = tokenizer_encode(generation->api->model.tokenizer, text, len, runs, n_runs,
                                           add_bos, token_bound(generation), ids, err);
-    return status == STATUS_TOO_LARGE ? too_long(generation, err) : status;
+    return status == STATUS_TOO_LARGE ? too_long(generation, err->n_prompt_tokens, err) : status;
 }
 
 static enum status prepare_chat(struct generation *generation, struct error *err)
@@ -111,6 +109,10 @@ enum status prompt_prepare(struct generation *generation, struct error *err)
         const struct token_list *ids = &generation->prompts[i].ids;
         if (ids->len == 0)
             return error_param(err, STATUS_INVALID, "messages", "the prompt is empty");
+        /* here and not by the engine, so that no prompt of a request runs when another is refused
+         */
+        if (ids->len >= generation->limits.n_context)
+            return too_long(generation, ids->len, err);
         for (size_t t = 0; generation->limits.bank_rows && t < ids->len; t++)
             if (ids->ids[t] >= generation->limits.bank_rows)
                 return error_param(err, STATUS_INVALID, "prompt",

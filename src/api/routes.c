@@ -132,7 +132,6 @@ bool api_require_model(struct api *api, struct exchange *ex)
                   api->progress * 100);
     else
         return true;
-    err.retry_after_s = 1;
     exchange_respond_error(ex, &err);
     return false;
 }
@@ -178,10 +177,6 @@ static void on_headers(void *ctx, struct exchange *ex)
     bool needs_key = exchange_tag(ex) == API_LISTENER_MAIN && (!route || route->needs_key);
     if (route && route->handle == handle_metrics && !api->config.metrics_need_key)
         needs_key = false;
-    if (request->method == HTTP_OPTIONS_ && route) {
-        answer_wrong_method(ex, route);
-        return;
-    }
     if (needs_key && auth_check(api, request, &tenant, &err) != STATUS_OK) {
         exchange_respond_error(ex, &err);
         return;

@@ -212,7 +212,11 @@ void handle_detokenize(struct api *api, struct exchange *ex)
         buf_add_str(&out, "{\"prompt\":");
         buf_add_json(&out, text.data ? text.data : "", text.len);
         buf_add_str(&out, "}");
-        api_respond_json(ex, 200, &out);
+        if (out.overflow)
+            api_respond_error(ex, STATUS_TOO_LARGE, "tokens",
+                              "the text is larger than a response may be");
+        else
+            api_respond_json(ex, 200, &out);
     }
     json_decref(body);
     buf_done(&text);

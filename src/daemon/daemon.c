@@ -38,12 +38,17 @@ static void close_handles(struct daemon *daemon)
             uv_close(handles[i], NULL);
 }
 
-/* STOPPING ends when nothing is owed any more: sockets, pool jobs, generations, the loader. */
+/* STOPPING ends when nothing is owed any more: sockets, pool jobs, generations.  A loader that still
+ * runs has read files only and may have minutes to go: nobody waits for it. */
 static void finish_stopping(struct daemon *daemon)
 {
     if (daemon->state != DAEMON_STOPPING || !daemon->http_closed || daemon->n_jobs > 0 ||
-        !daemon->loader_joined || api_generations(daemon->api) > 0)
+        api_generations(daemon->api) > 0)
         return;
+    if (!daemon->loader_joined) {
+        log_notice("stop.while_loading");
+        _exit(daemon->exit_code);
+    }
     daemon_move(daemon, DAEMON_STOPPED);
     close_handles(daemon);
 }

@@ -177,11 +177,12 @@ void exchange_respond(struct exchange *ex, int http_status, const char *content_
 void exchange_respond_error(struct exchange *ex, const struct error *err)
 {
     struct buf body;
+    int http_status = status_http(err->status);
     buf_init(&body, 16384);
     http_error_body(&body, err);
-    if (err->retry_after_s > 0) {
+    if (err->retry_after_s > 0 || http_status == 503 || http_status == 429) {
         char seconds[16];
-        snprintf(seconds, sizeof seconds, "%u", err->retry_after_s);
+        snprintf(seconds, sizeof seconds, "%u", err->retry_after_s ? err->retry_after_s : 1);
         exchange_add_header(ex, "Retry-After", seconds);
     }
     if (err->status == STATUS_UNAUTHORIZED)
@@ -189,7 +190,7 @@ void exchange_respond_error(struct exchange *ex, const struct error *err)
     if (err->status == STATUS_BAD_LOGITS || err->status == STATUS_NOT_IMPLEMENTED)
         exchange_add_header(ex, "x-should-retry", "false");
     exchange_add_header(ex, "Cache-Control", "no-store");
-    exchange_respond(ex, status_http(err->status), "application/json", body.data, body.len);
+    exchange_respond(ex, http_status, "application/json", body.data, body.len);
     buf_done(&body);
 }
 
@@ -209,7 +210,7 @@ bool exchange_stream_write(struct exchange *ex, const void *bytes, size_t len)
 {
     REQUIRE(ex->open && ex->response == RESPONSE_STREAMING);
     struct connection *connection = ex->connection;
-    if (connection_pending(connection) + len > connection->server->limits.max_output_buffer)
+    if (connection_pending(connection) >= connection->server->limits.max_output_buffer)
         return false;
     if (exchange_request(ex)->method == HTTP_HEAD_ || len == 0)
         return true;

@@ -101,6 +101,10 @@ def test_echo_and_legacy_logprobs():
     for offset, token in zip(lists["text_offset"], lists["tokens"]):
         if not token.startswith("<|") and "\ufffd" not in token:
             assert answer["text"][offset:offset + len(token)] == token
+    split = daemon.complete("h\U0001f600llo \u6b6ax", max_tokens=1, logprobs=1, echo=True).json["choices"][0]
+    for offset, token in zip(split["logprobs"]["text_offset"], split["logprobs"]["tokens"]):
+        if "\ufffd" not in token and not token.startswith("<|"):
+            assert split["text"][offset:offset + len(token)] == token, split
     zero = daemon.complete("hello", max_tokens=2, logprobs=0).json["choices"][0]["logprobs"]
     assert len(zero["tokens"]) == 2 and all(len(t) == 1 for t in zero["top_logprobs"])
     assert daemon.complete("hello", logprobs=6).status == 400
@@ -194,11 +198,15 @@ def test_prompts_at_the_border_of_the_context():
     n_ctx = daemon.get("/v1/models").json["data"][0]["max_model_len"]
     fits = daemon.complete([5] * (n_ctx - 1), max_tokens=5)
     assert fits.status == 200 and fits.json["usage"]["completion_tokens"] == 1 and fits.json["choices"][0]["finish_reason"] in ("length", "stop")
-    for n in (n_ctx, n_ctx + 1, 3 * n_ctx):
-        for stream in (False, True):
-            answer = daemon.complete([5] * n, max_tokens=1, stream=stream)
-            assert answer.status == 400 and answer.error["code"] == "context_length_exceeded", (n, answer)
-            assert answer.error["n_ctx"] == n_ctx and answer.error["n_prompt_tokens"] >= n_ctx
+    accepted = daemon.metric("tellerd_requests_accepted_total")
+    for n in (n_ctx, n_ctx + 1, 3 * n_ctx, 5 * n_ctx + 5000):
+        for prompt in ([5] * n, [[5, 6], [5] * n]):
+            for stream in (False, True):
+                answer = daemon.complete(prompt, max_tokens=1, stream=stream)
+                assert answer.status == 400 and answer.error["code"] == "context_length_exceeded", (n, answer)
+                assert answer.error["n_ctx"] == n_ctx and answer.error["n_prompt_tokens"] >= n_ctx, answer
+                assert answer.error["param"] == "prompt", answer
+    assert daemon.metric("tellerd_requests_accepted_total") == accepted, "a prompt ran beside a refused one"
     long_text = daemon.chat("word " * 4000)
     assert long_text.status == 400 and long_text.error["code"] == "context_length_exceeded", long_text
     end = daemon.complete([5] * (n_ctx - 10), ignore_eos=True, max_tokens=1000)
@@ -246,7 +254,7 @@ def test_keys_are_asked_for_everywhere_but_health():
         right = {"Authorization": f"Bearer {key}"}
         assert d.get("/health").status == 200
         for path in ("/v1/models", "/metrics", "/nope", "/v1/chat/completions"):
-            for method in ("GET", "POST"):
+            for method in ("GET", "POST", "OPTIONS"):
                 answer = d.request(method, path, b"{}" if method == "POST" else None)
                 assert answer.status == 401 and answer.error["code"] == "invalid_api_key", (path, answer)
                 assert answer.headers["www-authenticate"] == "Bearer"

@@ -202,16 +202,18 @@ def test_a_request_that_waits_too_long_is_told_so():
         next(a.events())
         answer = d.complete(ids("abc"))
         assert answer.status == 503 and answer.error["code"] == "queue_timeout", answer
+        assert answer.headers["retry-after"] == "1"
         a.close()
 
 
 def test_a_client_that_does_not_read_is_cut_and_costs_nobody_else():
     script = {"n_blocks": 600, "n_context": 4096, "follow": [[BYTES[97], BYTES[97]]]}
-    with daemon(script, "--max-output-buffer", "64K", "--max-sequences", "16") as d:
+    # a unix socket: for TCP the kernel may keep megabytes
+    path = os.path.join(tempfile.mkdtemp(prefix="tellerd-sock-"), "s")
+    with daemon(script, "--max-output-buffer", "64K", "--max-sequences", "16", listen=f"unix:{path}") as d:
         stuck = []
         for _ in range(4):
             s = d.connect()
-            s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             body = json.dumps({"prompt": ids("a"), "max_tokens": 4000, "ignore_eos": True, "stream": True, "logprobs": 5}).encode()
             s.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
             stuck.append(s)
@@ -220,6 +222,36 @@ def test_a_client_that_does_not_read_is_cut_and_costs_nobody_else():
         assert "slow_reader" in d.log()
         for s in stuck:
             s.close()
+
+
+def test_a_turn_larger_than_the_output_buffer_is_no_slow_reader():
+    with daemon({"n_blocks": 400}, "--max-output-buffer", "16K", "--max-sequences", "128") as d:
+        s = d.stream("/v1/completions", {"prompt": ids("abc"), "max_tokens": 4, "n": 128, "logprobs": 5, "ignore_eos": True})
+        seen = {}
+        for chunk in s.chunks():
+            choice = chunk["choices"][0]
+            seen[choice["index"]] = seen.get(choice["index"], 0) + len((choice["logprobs"] or {"tokens": []})["tokens"])
+        assert seen == {i: 4 for i in range(128)}, seen
+
+
+def test_a_key_withdrawn_while_the_body_comes_opens_nothing():
+    with tempfile.NamedTemporaryFile("w", suffix=".keys", delete=False) as f:
+        f.write("alice alices-key-0123456789\n")
+    os.chmod(f.name, 0o600)
+    with daemon({}, "--api-keys-file", f.name) as d:
+        alice = {"Authorization": "Bearer alices-key-0123456789"}
+        body = json.dumps({"prompt": ids("abc"), "max_tokens": 2}).encode()
+        with d.connect() as s:
+            s.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer alices-key-0123456789\r\n"
+                      b"Content-Length: %d\r\n\r\n" % len(body) + body[:5])
+            assert d.get("/v1/models", alice).status == 200
+            with open(f.name, "w") as keys:
+                keys.write("bob bobs-key-0123456789\n")
+            d.process.send_signal(signal.SIGHUP)
+            wait_for(lambda: d.get("/v1/models", alice).status == 401, "the new keys")
+            s.sendall(body[5:])
+            assert s.recv(65536).startswith(b"HTTP/1.1 401")
+    os.unlink(f.name)
 
 
 def test_long_silence_brings_keep_alive_comments():
@@ -248,6 +280,15 @@ def test_health_while_loading_and_after_a_failed_load():
         assert d.get("/health").status == 200 and d.get("/v1/models").status == 200
     d = daemon({"fail_load": "tensor x is damaged", "load_ms": 300}, ready=False)
     assert d.process.wait(10) == 78 and "tensor x is damaged" in d.log()
+    d.log_file.close()
+    d.folder.cleanup()
+
+
+def test_sigterm_while_loading_does_not_wait_for_the_model():
+    d = daemon({"load_ms": 3600000}, ready=False)
+    assert d.get("/health").status == 503
+    started = time.monotonic()
+    assert d.stop() == 0 and time.monotonic() - started < 20
     d.log_file.close()
     d.folder.cleanup()
 

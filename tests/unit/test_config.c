@@ -194,6 +194,7 @@ START_TEST(errors_in_files_name_the_place)
     check_bad_file("threads = 1\nthreads = 2\n", "2:1: threads is there twice");
     check_bad_file("threads = 1\nmax_headers = 2\nmax-headers = 3\n",
                    "3:1: max-headers is there twice");
+    check_bad_file("[limits]\nmax-queued = 0\n", "2:14: max-queued: 0 is not in 1..1000000");
     check_bad_file("threads = -1\n", "1:11: threads: \"-1\" is not a whole number");
     check_bad_file("threads = 257\n", "1:11: threads: 257 is not in 0..256");
     check_bad_file("threads = 99999999999999999999999\n",

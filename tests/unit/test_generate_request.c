@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tellerd/api/generate_request.h"
+#include "tellerd/api/json_read.h"
 
 static const struct request_limits limits = {.model_id = "m", .n_context = 64, .n_tokens = 100};
 
@@ -17,6 +18,18 @@ static enum status read_as(enum request_kind kind, const char *text,
     ck_assert_msg(body != NULL, "test body does not parse: %s", text);
     memset(err, 0, sizeof *err);
     return generate_request_read(request, kind, body, &limits, err);
+}
+
+/* head, n times piece, tail; free with free(). */
+static char *repeated(const char *head, const char *piece, size_t n, const char *tail)
+{
+    struct buf text;
+    buf_init(&text, 1u << 26);
+    buf_add_str(&text, head);
+    for (size_t i = 0; i < n; i++)
+        buf_add_str(&text, piece);
+    ck_assert(buf_add_str(&text, tail));
+    return buf_take(&text, NULL);
 }
 
 #define MESSAGES "\"messages\":[{\"role\":\"user\",\"content\":\"x\"}]"
@@ -206,6 +219,21 @@ static const struct {
     {"[1,[2]]", 0},
 };
 
+START_TEST(numbers_of_a_hopeless_list_of_ids_are_told)
+{
+    enum { N = 64 * 4 + 4096 + 1 };
+    struct generate_request request;
+    struct error err;
+    char *text = repeated("{\"prompt\":[1", ",1", N - 1, "]}");
+    ck_assert_int_eq(read_as(REQUEST_COMPLETION, text, &request, &err), STATUS_CONTEXT_LENGTH);
+    ck_assert_uint_eq(err.n_prompt_tokens, N);
+    ck_assert_uint_eq(err.n_ctx, 64);
+    ck_assert_str_eq(err.param, "prompt");
+    generate_request_done(&request);
+    free(text);
+}
+END_TEST
+
 START_TEST(all_prompt_forms_are_read_and_others_refused)
 {
     char body[256];
@@ -237,6 +265,23 @@ START_TEST(unknown_fields_are_listed_without_control_characters)
 }
 END_TEST
 
+START_TEST(a_body_of_countless_values_is_refused_unparsed)
+{
+    size_t n = JSON_MAX_VALUES + 100;
+    struct error err = {0};
+    json_t *body = NULL;
+    char *text = repeated("{\"prompt\":[1", ",1", n, "]}");
+    ck_assert_int_eq(json_read_body(text, strlen(text), &body, &err), STATUS_BAD_JSON);
+    ck_assert_ptr_nonnull(strstr(err.text, "values"));
+    free(text);
+    text = repeated("{\"prompt\":\"\\\"", ",", n, "\"}");
+    ck_assert_int_eq(json_read_body(text, strlen(text), &body, &err), STATUS_OK);
+    ck_assert_uint_eq(json_string_length(json_field(body, "prompt")), n + 1);
+    json_decref(body);
+    free(text);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("generate_request");
@@ -246,7 +291,9 @@ int main(void)
     tcase_add_loop_test(tc, bad_messages_are_refused, 0, N(bad_messages));
     tcase_add_loop_test(tc, null_is_absent_and_borders_are_accepted, 0, N(good_chat));
     tcase_add_test(tc, whole_numbers_may_be_written_as_reals_and_the_newer_name_wins);
+    tcase_add_test(tc, numbers_of_a_hopeless_list_of_ids_are_told);
     tcase_add_loop_test(tc, all_prompt_forms_are_read_and_others_refused, 0, N(prompts));
+    tcase_add_test(tc, a_body_of_countless_values_is_refused_unparsed);
     tcase_add_test(tc, unknown_fields_are_listed_without_control_characters);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);

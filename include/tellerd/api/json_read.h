@@ -12,9 +12,10 @@
  * is no string and no boolean; a whole number may be written as 10 or 10.0.  All return OK (and
  * leave *value alone when the field is absent) or INVALID with the field as param.
  */
-enum { JSON_MAX_DEPTH = 64 };
+enum { JSON_MAX_DEPTH = 64, JSON_MAX_VALUES = 1 << 21 };
 
-/* Parses a body: an object, well-formed UTF-8, at most JSON_MAX_DEPTH deep, no key twice.  Errors:
+/* Parses a body: an object, well-formed UTF-8, at most JSON_MAX_DEPTH deep, at most JSON_MAX_VALUES
+ * values (each costs fifty times the byte or two it may be written in), no key twice.  Errors:
  * BAD_JSON. */
 enum status json_read_body(const char *text, size_t len, json_t **ret,
                            struct error *err) WARN_UNUSED;
