@@ -226,7 +226,8 @@ bool jinja_format_time(struct jinja_rt *rt, const struct jinja_string *format,
             c = format->bytes[++at];
         }
         /* what the clock says is no client's text: it is as trusted as the conversion */
-        bool known, trusted = jinja_string_trusted_at(format, begin);
+        bool known,
+            trusted = jinja_string_trusted_at(format, begin) && jinja_string_trusted_at(format, at);
         if (!jinja_step(rt, 1) || !jinja_sink_part(rt, sink, format, from, begin - from) ||
             !add_conversion(rt, sink, c, flag, &tm, trusted, &known))
             return false;

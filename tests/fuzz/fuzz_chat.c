@@ -39,19 +39,23 @@ static size_t count_trusted(const struct jinja_output *output, const char *text)
     return n;
 }
 
-static void try_template(const char *source, const struct chat_request *request)
+static void try_template(size_t i, const struct chat_request *request)
 {
-    struct chat_template *tpl;
+    static struct chat_template *loaded[sizeof sources / sizeof *sources]; /* for all runs */
+    struct chat_template *tpl = loaded[i];
     struct jinja_output output;
     struct error err;
-    REQUIRE(chat_template_new(source, strlen(source), "t", NULL, NULL, &tpl, &err) == STATUS_OK);
+    if (!tpl) {
+        REQUIRE(chat_template_new(sources[i], strlen(sources[i]), "t", NULL, NULL, &tpl, &err) ==
+                STATUS_OK);
+        loaded[i] = tpl;
+    }
     if (chat_render(tpl, request, &output, &err) == STATUS_OK) {
         size_t n = json_array_size(request->messages);
         REQUIRE(count_trusted(&output, START) == n);
         REQUIRE(count_trusted(&output, END) == n - request->continue_final_message);
         jinja_output_done(&output);
     }
-    chat_template_free(tpl);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -69,7 +73,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                    .continue_final_message = data[0] == 'c',
                                    .limits = &limits};
     for (size_t i = 0; i < sizeof sources / sizeof *sources; i++)
-        try_template(sources[i], &request);
+        try_template(i, &request);
     json_decref(json);
     return 0;
 }

@@ -29,4 +29,5 @@ check_PROGRAMS += tests/oracle/jinja_cli
 tests_oracle_jinja_cli_SOURCES = tests/oracle/jinja_cli.c
 tests_oracle_jinja_cli_LDADD = $(TELLERD_LIBS)
 dist_check_SCRIPTS += tests/oracle/jinja_oracle.py
-EXTRA_DIST += tests/oracle/jinja_snippets.py tests/oracle/jinja_models.py tests/oracle/jinja_random.py
+EXTRA_DIST += tests/oracle/jinja_snippets.py tests/oracle/jinja_models.py tests/oracle/jinja_models_tools.py \
+	tests/oracle/jinja_random.py
