@@ -46,7 +46,7 @@ struct http_cors { /* origins allowed to call from a browser; "*" is any, withou
 
 struct http_server *http_server_new(uv_loop_t *loop, const struct http_limits *limits,
                                     const struct http_handler *handler);
-/* New limits for requests that begin from now on (reload). */
+/* New limits (reload); those of request heads hold for connections that begin from now on. */
 void http_server_set_limits(struct http_server *server, const struct http_limits *limits);
 /* Allowed origins (copied); none = no CORS headers. */
 void http_server_set_cors(struct http_server *server, const struct http_cors *cors);
