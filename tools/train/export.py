@@ -87,9 +87,30 @@ def tensors(state):
         yield out, "Q8_0" if value.dim() == 2 else "F32", value.numpy()
 
 
+def history(paths):
+    """Curves of the checkpoints that this one started from, in order, on one axis; and each phase's arguments."""
+    curve, phases, minutes, tokens, step = [], [], 0.0, 0, 0
+    for path in paths:
+        saved = torch.load(path, map_location="cpu")
+        for point in saved["curve"]:
+            curve.append(
+                dict(
+                    point,
+                    minutes=point["minutes"] + minutes,
+                    tokens=point["tokens"] + tokens,
+                    step=point["step"] + step,
+                )
+            )
+        minutes, tokens, step = curve[-1]["minutes"], curve[-1]["tokens"], curve[-1]["step"]
+        args = {k: v for k, v in saved["args"].items() if k not in ("data", "out", "init")}
+        phases.append(dict(args, held_out_questions=saved["sizes"], until_step=step))
+    return curve, phases
+
+
 def main():
     ap = argparse.ArgumentParser(description=__doc__)
     ap.add_argument("--checkpoint", required=True)
+    ap.add_argument("--earlier", nargs="*", default=[], help="checkpoints of earlier phases, in order")
     ap.add_argument("--tokenizer", required=True, help="tokenizer.json")
     ap.add_argument("--folder", required=True, help="where NAME.gguf and training.json are written")
     ap.add_argument("--name", default="", help="default: teller-unix-<millions of parameters>m-q8_0")
@@ -99,19 +120,9 @@ def main():
     name = args.name or "teller-unix-%.0fm-q8_0" % (saved["parameters"] / 1e6)
     path = os.path.join(args.folder, name + ".gguf")
     gguf.write(path, metadata(c, name, args.tokenizer), list(tensors(saved["model"])))
-    run = {k: v for k, v in saved["args"].items() if k not in ("data", "out")}
+    curve, phases = history(args.earlier + [args.checkpoint])
     with open(os.path.join(args.folder, "training.json"), "w") as f:
-        json.dump(
-            {
-                "model": c,
-                "parameters": saved["parameters"],
-                "run": run,
-                "held_out_questions": saved["sizes"],
-                "curve": saved["curve"],
-            },
-            f,
-            indent=1,
-        )
+        json.dump({"model": c, "parameters": saved["parameters"], "phases": phases, "curve": curve}, f, indent=1)
         f.write("\n")
     print("%s: %d bytes" % (path, os.path.getsize(path)))
 

@@ -554,7 +554,7 @@ FORWARD = [
     "what is the use of {c}?",
     "I do not know {c}. What is it?",
 ]
-FORWARD_HELD = ["Can you tell me what {c} does?", "What is {c} used for?"]
+FORWARD_HELD = ["Can you tell me what {c} does?", "What do people use {c} for?"]
 
 # Questions from the description to the command. {d} is "lists directory contents", {b} "list directory contents".
 REVERSE_VERB = [
@@ -724,6 +724,12 @@ OPTION_CLAUSES = [
     "the {o} option of {c}",
 ]
 EXAMPLE_CLAUSES = ["how to use {c}", "how {c} is used", "how I use the {c} command", "an example of {c}"]
+FORWARD += [
+    "What is {c} used for?",
+    "What is the {c} command used for?",
+    "what is {c} used for",
+    "what's {c} used for?",
+]
 FORWARD += [
     "What can {c} do?",
     "What would I use {c} for?",

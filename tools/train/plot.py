@@ -16,7 +16,9 @@ def main():
     ap.add_argument("image", help="PNG to write")
     args = ap.parse_args()
     with open(args.training) as f:
-        curve = json.load(f)["curve"]
+        training = json.load(f)
+    curve = training["curve"]
+    ends = {phase["until_step"] for phase in training["phases"][:-1]}
     x = [p["tokens"] / 1e6 for p in curve]
     fig, (left, middle, right) = plt.subplots(1, 3, figsize=(13, 3.8))
     left.plot(x, [p["train_text_loss"] for p in curve], "o-", label="plain text (training)")
@@ -30,6 +32,9 @@ def main():
     for ax in (left, middle, right):
         ax.set_xlabel("million tokens")
         ax.set_ylim(bottom=0)
+        for point in curve:
+            if point["step"] in ends:
+                ax.axvline(point["tokens"] / 1e6, color="grey", linestyle=":")
         ax.grid(alpha=0.3)
         ax.legend(fontsize=8)
     fig.tight_layout()
