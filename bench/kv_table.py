@@ -24,7 +24,7 @@ from lib import tiny_specs  # noqa: E402
 
 LAYERS, HEADS, KV_HEADS, HEAD = 30, 9, 3, 64
 LAYOUTS = [("standard", LAYERS), ("last third keys only", 20), ("last half keys only", 15)]
-PLATEAU_S = 6  # nobody new was admitted for so long: the pool is full
+PLATEAU_STEPS = 12  # nobody new was admitted in so many steps: the pool is full
 BYTES = {"bf16": 2.0, "int8": 34 / 32}  # int8: 32 numbers and one f16 scale
 
 
@@ -53,12 +53,14 @@ def sessions(daemon, n_tokens, n_clients):
     threads = [threading.Thread(target=client, args=(i,), daemon=True) for i in range(n_clients)]
     for t in threads:
         t.start()
-    most, last_growth = 0, time.monotonic()
-    while time.monotonic() - last_growth < PLATEAU_S and daemon.metric("tellerd_preemptions_total") == 0:
-        now = int(daemon.metric("tellerd_sequences_running"))
-        if now > most:
-            most, last_growth = now, time.monotonic()
-        time.sleep(0.05)
+    most, last_growth = 0, 0.0
+    while daemon.metric("tellerd_preemptions_total") == 0:
+        now, steps = int(daemon.metric("tellerd_sequences_running")), daemon.metric("tellerd_steps_total")
+        if now > most or now == 0:
+            most, last_growth = max(most, now), steps
+        elif steps - last_growth > PLATEAU_STEPS:
+            break
+        time.sleep(0.02)
     stop.set()
     return most
 
