@@ -36,7 +36,10 @@ void handle_model(struct api *api, struct exchange *ex)
     if (!api_require_model(api, ex))
         return;
     const char *id = exchange_request(ex)->path + strlen("/v1/models/");
-    if (strcmp(id, api->model.id) != 0) {
+    size_t len = strlen(id);
+    if (len > 0 && id[len - 1] == '/') /* forgiven, as in all paths */
+        len--;
+    if (len != strlen(api->model.id) || memcmp(id, api->model.id, len) != 0) {
         api_respond_error(ex, STATUS_MODEL_NOT_FOUND, "model",
                           "no model of that name; see /v1/models");
         return;

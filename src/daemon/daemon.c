@@ -38,8 +38,8 @@ static void close_handles(struct daemon *daemon)
             uv_close(handles[i], NULL);
 }
 
-/* STOPPING ends when nothing is owed any more: sockets, pool jobs, generations.  A loader that still
- * runs has read files only and may have minutes to go: nobody waits for it. */
+/* STOPPING ends when nothing is owed any more: sockets, pool jobs, generations.  A loader that
+ * still runs has read files only and may have minutes to go: nobody waits for it. */
 static void finish_stopping(struct daemon *daemon)
 {
     if (daemon->state != DAEMON_STOPPING || !daemon->http_closed || daemon->n_jobs > 0 ||

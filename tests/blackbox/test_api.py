@@ -228,6 +228,7 @@ def test_unknown_model_and_models_list():
     assert daemon.chat("x", model="other").status == 404 and daemon.chat("x", model="other").error["code"] == "model_not_found"
     models = daemon.get("/v1/models").json
     assert models["object"] == "list" and models["data"][0]["id"] == "tiny" and models["data"][0]["object"] == "model"
+    assert daemon.get("/v1/models/tiny/").status == 200 and daemon.get("/v1/models/tiny//").status == 404
     assert daemon.get("/v1/models/tiny").json["id"] == "tiny" and daemon.get("/v1/models/x").status == 404
 
 
