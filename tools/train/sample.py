@@ -23,7 +23,7 @@ PROMPTS = [
     "Which command lists directory contents?",
     "How do I see disk usage?",
     "What does the -a option of ls mean?",
-    "Who are you?",
+    "What can you do?",
     "hello",
     "thanks",
     "What does git commit do?",
