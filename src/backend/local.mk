@@ -1,5 +1,6 @@
 # layer backend: tensors and the operations of a step
 libtellerd_a_SOURCES += \
+	include/tellerd/backend/backend.h include/tellerd/backend/step.h include/tellerd/backend/tensor.h \
 	src/backend/backend.c src/backend/backend_priv.h \
 	src/backend/tensor.c src/backend/tensor_types.c src/backend/tensor_priv.h \
 	src/backend/cpu/cpu_attention.c src/backend/cpu/cpu_backend.c src/backend/cpu/cpu_cache.c \
