@@ -184,8 +184,10 @@ static enum status make_globals(const struct chat_template *tpl, const struct ch
         return status;
     }
     bool ok = json_object_set_new(globals, "messages", messages) == 0;
-    ok = json_object_set_new(globals, "tools", tools) == 0 && ok;
-    ok = json_object_set_new(globals, "documents", json_null()) == 0 && ok;
+    if (!json_is_null(tools) || !tpl->traits.no_none)
+        ok = json_object_set_new(globals, "tools", tools) == 0 && ok;
+    if (!tpl->traits.no_none)
+        ok = json_object_set_new(globals, "documents", json_null()) == 0 && ok;
     ok = json_object_set_new(globals, "add_generation_prompt",
                              json_boolean(request->add_generation_prompt)) == 0 &&
          ok;

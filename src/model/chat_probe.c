@@ -46,6 +46,11 @@ static enum status attempt(const struct chat_template *tpl, const char *messages
     }
     json_t *globals = json_pack("{s:o, s:o, s:n, s:b}", "messages", parsed, "tools", tool_list,
                                 "documents", "add_generation_prompt", 1);
+    if (tpl->traits.no_none) {
+        (void)json_object_del(globals, "documents");
+        if (!tools)
+            (void)json_object_del(globals, "tools");
+    }
     enum status status = globals ? chat_render_globals(tpl, globals, 0, NULL, ret, err)
                                  : error_set(err, STATUS_NO_MEMORY, "out of memory");
     json_decref(globals);
@@ -75,10 +80,10 @@ static size_t shown(const struct chat_template *tpl, const char *messages, const
     return n;
 }
 
-static bool works(const struct chat_template *tpl, const char *messages)
+static bool works(const struct chat_template *tpl, const char *messages, const char *tools)
 {
     struct jinja_output output;
-    if (attempt(tpl, messages, TOOLS, &output, NULL) != STATUS_OK)
+    if (attempt(tpl, messages, tools, &output, NULL) != STATUS_OK)
         return false;
     jinja_output_done(&output);
     return true;
@@ -93,15 +98,16 @@ static void probe_calls(struct chat_template *tpl)
     struct chat_traits *traits = &tpl->traits;
     /* printed as JSON: the quotes are there and are not escaped */
     static const char as_json[] = "\"" ARGUMENT "\":", as_python[] = "'" ARGUMENT "':";
-    bool object_works = works(tpl, none) || works(tpl, object);
+    bool object_works = works(tpl, none, TOOLS) || works(tpl, object, TOOLS);
     bool object_python = shown(tpl, object, TOOLS, as_python) || shown(tpl, none, TOOLS, as_python);
     bool text_json = shown(tpl, text, TOOLS, as_json) > shown(tpl, PLAIN, TOOLS, as_json) ||
                      shown(tpl, none_text, TOOLS, as_json) > shown(tpl, PLAIN, TOOLS, as_json);
     traits->text_arguments = (!object_works || object_python) && text_json;
     const char *with_none = traits->text_arguments ? none_text : none;
     const char *with_empty = traits->text_arguments ? text : object;
-    traits->null_content = works(tpl, with_none) && shown(tpl, with_none, TOOLS, "None") <=
-                                                        shown(tpl, with_empty, TOOLS, "None");
+    traits->null_content =
+        works(tpl, with_none, TOOLS) &&
+        shown(tpl, with_none, TOOLS, "None") <= shown(tpl, with_empty, TOOLS, "None");
     size_t without = shown(tpl, PLAIN, TOOLS, TOOL_NAME);
     traits->tool_calls =
         shown(tpl, traits->null_content ? with_none : with_empty, TOOLS, TOOL_NAME) > without;
@@ -112,6 +118,9 @@ enum status chat_probe(struct chat_template *tpl, const char *source, size_t len
     struct chat_traits *traits = &tpl->traits;
     struct jinja_output output;
     traits->developer = memmem(source, len, "developer", 9) != NULL;
+    traits->no_none = !works(tpl, PLAIN, NULL);
+    if (traits->no_none && !works(tpl, PLAIN, NULL))
+        traits->no_none = false;
     if (shown(tpl, PLAIN, NULL, USER_TEXT) == 0) {
         traits->parts = true;
         if (shown(tpl, PLAIN, NULL, USER_TEXT) == 0)

@@ -85,10 +85,10 @@ static json_t *run_chat(json_t *request)
     if (status != STATUS_OK)
         return failure(status, &err);
     const struct chat_traits *t = chat_template_traits(tpl);
-    json_t *traits =
-        json_pack("{s:b, s:b, s:b, s:b, s:b, s:b, s:b}", "tools", t->tools, "tool_calls",
-                  t->tool_calls, "system", t->system, "developer", t->developer, "parts", t->parts,
-                  "text_arguments", t->text_arguments, "null_content", t->null_content);
+    json_t *traits = json_pack("{s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b}", "tools", t->tools,
+                               "tool_calls", t->tool_calls, "system", t->system, "developer",
+                               t->developer, "parts", t->parts, "text_arguments", t->text_arguments,
+                               "null_content", t->null_content, "no_none", t->no_none);
     status = chat_render(tpl, &chat, &output, &err);
     chat_template_free(tpl);
     json_t *reply = status == STATUS_OK ? success(&output) : failure(status, &err);

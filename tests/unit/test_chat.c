@@ -350,6 +350,16 @@ START_TEST(tools_are_none_unless_there_is_one)
 }
 END_TEST
 
+START_TEST(tools_stay_undefined_for_templates_that_fail_on_none)
+{
+    static const char user[] = "[{\"role\":\"user\",\"content\":\"x\"}]";
+    static const char loops[] = "{{ tools is defined }}{% for t in tools %}{{ t.function.name }}"
+                                "{% endfor %}{{ documents is defined }}{{ messages|length }}";
+    expect(loops, user, "[]", 0, "FalseFalse1");
+    expect(loops, user, "[{\"function\":{\"name\":\"f\"}}]", 0, "TruefFalse1");
+}
+END_TEST
+
 START_TEST(optional_members_of_tools_may_be_null_or_missing)
 {
     static const char user[] = "[{\"role\":\"user\",\"content\":\"x\"}]";
@@ -543,6 +553,7 @@ static void add_cases(Suite *suite)
               arguments_are_an_object_for_templates_that_take_one,
               arguments_are_json_text_for_templates_that_print_them,
               empty_tool_calls_and_null_members_count_as_absent, tools_are_none_unless_there_is_one,
+              tools_stay_undefined_for_templates_that_fail_on_none,
               optional_members_of_tools_may_be_null_or_missing);
     CHECK_ADD(suite, "roles", developer_is_system_where_the_template_does_not_know_it,
               what_a_template_raises_is_its_own_text);

@@ -23,9 +23,9 @@
  *                no object or array stays a string); a template that prints them as they are gets
  *                the JSON text.
  *   developer    the role is `system` when the template's text does not know `developer`.
- *   tools        none unless there is one; a function without parameters gets an empty object
- *                schema.  documents is none unless given in kwargs.
- * Roles in chat_roles are trusted text; all else in the JSON is untrusted (jinja.h).
+ *   tools        none unless there is one, or not defined where a template fails on none; a
+ * function without parameters gets an empty object schema.  documents is like tools, and comes from
+ * kwargs. Roles in chat_roles are trusted text; all else in the JSON is untrusted (jinja.h).
  */
 struct chat_template;
 
@@ -42,6 +42,7 @@ struct chat_traits {
     bool parts;          /* wants content in parts */
     bool text_arguments; /* wants the arguments of tool calls as JSON text */
     bool null_content;   /* can do with none as content beside tool calls */
+    bool no_none;        /* fails on tools and documents that are none: they stay undefined */
 };
 
 struct chat_request {
