@@ -77,6 +77,7 @@ static void cpu_close(struct backend *be)
     cpu_pool_free(cpu->pool);
     cpu_attention_plan_free(cpu->plan);
     big_free(cpu->scratch, cpu->scratch_bytes);
+    free(cpu->packed);
     free(cpu->cosines);
     free(cpu->sines);
     free(cpu);
@@ -150,12 +151,30 @@ static void cpu_upload(struct backend *be, struct backend_buffer *to, const floa
     memcpy(to->data, from, n_floats * sizeof(float));
 }
 
+struct copy {
+    float *to;
+    const float *from;
+    size_t n_floats;
+};
+
+enum { COPY_PIECE = 1 << 14 };
+
+static void copy_pieces(void *ctx, uint32_t first, uint32_t n, uint32_t thread)
+{
+    (void)thread;
+    const struct copy *c = ctx;
+    size_t from = (size_t)first * COPY_PIECE, end = from + (size_t)n * COPY_PIECE;
+    end = end < c->n_floats ? end : c->n_floats;
+    memcpy(c->to + from, c->from + from, (end - from) * sizeof(float));
+}
+
 static void cpu_download(struct backend *be, const struct backend_buffer *from, float *to,
                          size_t n_floats)
 {
-    (void)be;
-    REQUIRE(n_floats <= from->n_floats);
-    memcpy(to, from->data, n_floats * sizeof(float));
+    struct copy copy = {to, from->data, n_floats};
+    size_t n_pieces = (n_floats + COPY_PIECE - 1) / COPY_PIECE;
+    REQUIRE(n_floats <= from->n_floats && n_pieces < UINT32_MAX);
+    cpu_ranges(cpu_of(be), (uint32_t)n_pieces, n_floats / 4, copy_pieces, &copy);
 }
 
 static enum status cpu_step_begin(struct backend *be, const struct step_batch *batch,

@@ -22,7 +22,7 @@ enum {
     CPU_MAX_HEAD = 512, /* head size */
 };
 
-/* y[n_rows, n_out] = x[n_rows, n_k] w^T (+ bias) (+ y).  w: panels of cpu_panels.h. */
+/* y[n_rows, n_out] = x[n_rows, n_k] w^T (+ bias) (+ y).  w: panels of cpu_panels.h.  x: packed. */
 struct cpu_product {
     enum tensor_type type;
     const uint8_t *panels;
@@ -68,6 +68,14 @@ struct cpu_partial {
 
 struct cpu_kernels {
     const char *name;
+    /*
+     * Rows of x as `product` reads them, [n_rows * n_k] floats: tiles of rows, the values of one k
+     * side by side (one row packed is the row itself).  pack_tiles: how many tiles there are; pack:
+     * does some of them.
+     */
+    uint32_t (*pack_tiles)(uint32_t n_rows);
+    void (*pack)(const float *x, uint32_t n_k, uint32_t n_rows, uint32_t first_tile,
+                 uint32_t n_tiles, float *out);
     /* Panels first .. first + n - 1 of the product.  scratch: CPU_PRODUCT_SCRATCH floats. */
     void (*product)(const struct cpu_product *p, uint32_t first, uint32_t n, float *scratch);
 

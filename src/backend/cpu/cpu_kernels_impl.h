@@ -14,6 +14,8 @@
 
 const struct cpu_kernels KERNELS = {
     .name = SIMD_PATH,
+    .pack_tiles = kernel_pack_tiles,
+    .pack = kernel_pack,
     .product = kernel_product,
     .attend = kernel_attend,
     .attend_chunk = kernel_attend_chunk,

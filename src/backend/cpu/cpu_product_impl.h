@@ -14,14 +14,15 @@
 /* ---- tiles: y[r][p] (+)= sum over k of x[r][k] * w[p][k] ------------------------------------ */
 
 /*
- * x: rows ldx apart.  w: panel p at w + p * wp, k at steps of ldw.  y: row r, panel p at
- * y + r * ldy + p * yp; begins from 0 unless `resume`.
+ * x: rows ldx apart; or packed, the mr values of one k side by side (ldx unused).  w: panel p at
+ * w + p * wp, k at steps of ldw.  y: row r, panel p at y + r * ldy + p * yp; begins from 0 unless
+ * `resume`.
  */
 #define TILE_ARGS                                                                            \
     const float *x, size_t ldx, const float *w, size_t ldw, size_t wp, uint32_t n, float *y, \
         size_t ldy, size_t yp, bool resume
 
-INLINE void tile_body(const int mr, const int np, TILE_ARGS)
+INLINE void tile_body(const bool packed, const int mr, const int np, TILE_ARGS)
 {
     struct vec16 acc[SIMD_MAX_ROW][4];
     UNROLL for (int r = 0; r < mr; r++)
@@ -34,10 +35,11 @@ INLINE void tile_body(const int mr, const int np, TILE_ARGS)
         UNROLL for (int p = 0; p < np; p++) v[p] = vec16_load(w + p * wp);
         UNROLL for (int r = 0; r < mr; r++)
         {
-            struct vec16 one = vec16_set(x[r * ldx + k]);
+            struct vec16 one = vec16_set(packed ? x[r] : x[r * ldx]);
             UNROLL for (int p = 0; p < np; p++) acc[r][p] = vec16_fma(one, v[p], acc[r][p]);
         }
         w += ldw;
+        x += packed ? mr : 1;
     }
     UNROLL for (int r = 0; r < mr; r++)
     {
@@ -46,12 +48,16 @@ INLINE void tile_body(const int mr, const int np, TILE_ARGS)
 }
 
 typedef void (*tile_fn)(TILE_ARGS);
-#define TILE(mr, np)                                                  \
-    static void tile_##mr##_##np(TILE_ARGS)                           \
-    {                                                                 \
-        tile_body(mr, np, x, ldx, w, ldw, wp, n, y, ldy, yp, resume); \
+#define TILE_OF(name, packed, mr, np)                                         \
+    static void name(TILE_ARGS)                                               \
+    {                                                                         \
+        tile_body(packed, mr, np, x, ldx, w, ldw, wp, n, y, ldy, yp, resume); \
     }
+#define TILE(mr, np)                         \
+    TILE_OF(tile_##mr##_##np, false, mr, np) \
+    TILE_OF(tile_packed_##mr##_##np, true, mr, np)
 
+/* Which tiles there are: [packed][panels 1, 2, 4][rows]. */
 TILE(1, 1)
 TILE(2, 1)
 TILE(3, 1)
@@ -80,58 +86,96 @@ TILE(12, 2)
 TILE(1, 4)
 TILE(2, 4)
 TILE(3, 4)
-static const tile_fn tiles_1[] = {NULL,      tile_1_1,  tile_2_1, tile_3_1, tile_4_1,
-                                  tile_5_1,  tile_6_1,  tile_7_1, tile_8_1, tile_9_1,
-                                  tile_10_1, tile_11_1, tile_12_1};
-static const tile_fn tiles_2[] = {NULL,      tile_1_2,  tile_2_2, tile_3_2, tile_4_2,
-                                  tile_5_2,  tile_6_2,  tile_7_2, tile_8_2, tile_9_2,
-                                  tile_10_2, tile_11_2, tile_12_2};
-static const tile_fn tiles_4[SIMD_MAX_ROW + 1] = {NULL, tile_1_4, tile_2_4, tile_3_4};
-#elif defined(CPU_PATH_AVX2)
-TILE(4, 1)
-TILE(5, 1)
-TILE(6, 1)
-TILE(2, 2)
-TILE(3, 2)
-TILE(1, 4)
-static const tile_fn tiles_1[] = {NULL, tile_1_1, tile_2_1, tile_3_1, tile_4_1, tile_5_1, tile_6_1};
-static const tile_fn tiles_2[SIMD_MAX_ROW + 1] = {NULL, tile_1_2, tile_2_2, tile_3_2};
-static const tile_fn tiles_4[SIMD_MAX_ROW + 1] = {NULL, tile_1_4};
+#define TILES(name)                                                                         \
+    {                                                                                       \
+        {NULL,      name##1_1, name##2_1, name##3_1,  name##4_1,  name##5_1, name##6_1,     \
+         name##7_1, name##8_1, name##9_1, name##10_1, name##11_1, name##12_1},              \
+            {NULL,      name##1_2, name##2_2, name##3_2,  name##4_2,  name##5_2, name##6_2, \
+             name##7_2, name##8_2, name##9_2, name##10_2, name##11_2, name##12_2},          \
+            {NULL, name##1_4, name##2_4, name##3_4},                                        \
+    }
 #elif SIMD_MAX_ROW == 6
 TILE(4, 1)
 TILE(5, 1)
 TILE(6, 1)
 TILE(2, 2)
 TILE(3, 2)
-static const tile_fn tiles_1[] = {NULL, tile_1_1, tile_2_1, tile_3_1, tile_4_1, tile_5_1, tile_6_1};
-static const tile_fn tiles_2[SIMD_MAX_ROW + 1] = {NULL, tile_1_2, tile_2_2, tile_3_2};
-static const tile_fn tiles_4[SIMD_MAX_ROW + 1] = {NULL};
+TILE(1, 4)
+#define TILES(name)                                                               \
+    {                                                                             \
+        {NULL, name##1_1, name##2_1, name##3_1, name##4_1, name##5_1, name##6_1}, \
+            {NULL, name##1_2, name##2_2, name##3_2}, {NULL, name##1_4},           \
+    }
 #else
-static const tile_fn tiles_1[] = {NULL, tile_1_1, tile_2_1, tile_3_1};
-static const tile_fn tiles_2[SIMD_MAX_ROW + 1] = {NULL, tile_1_2};
-static const tile_fn tiles_4[SIMD_MAX_ROW + 1] = {NULL};
+#define TILES(name)                                                 \
+    {                                                               \
+        {NULL, name##1_1, name##2_1, name##3_1}, {NULL, name##1_2}, \
+    }
 #endif
+static const tile_fn tile_table[2][3][SIMD_MAX_ROW + 1] = {TILES(tile_), TILES(tile_packed_)};
 
-/* All rows and panels of such a product, by the tiles that keep most sums in flight. */
+/* The widest tile of mr rows for n_panels panels that there is. */
+INLINE tile_fn tile_choose(bool packed, uint32_t mr, uint32_t n_panels, uint32_t *ret_np)
+{
+    const tile_fn(*table)[SIMD_MAX_ROW + 1] = tile_table[packed];
+    uint32_t wide = n_panels >= 4 && table[2][mr] ? 2 : n_panels >= 2 && table[1][mr] ? 1 : 0;
+    *ret_np = 1u << wide;
+    return table[wide][mr];
+}
+
+/* One tile of mr rows over all panels. */
+static void tile_panels(bool packed, uint32_t mr, const float *x, size_t ldx, const float *w,
+                        size_t ldw, size_t wp, uint32_t n_panels, uint32_t n, float *y, size_t ldy,
+                        size_t yp, bool resume)
+{
+    for (uint32_t p = 0, np; p < n_panels; p += np) {
+        tile_fn fn = tile_choose(packed, mr, n_panels - p, &np);
+        fn(x, ldx, w + p * wp, ldw, wp, n, y + p * yp, ldy, yp, resume);
+    }
+}
+
+/* n_rows are cut into tiles as even as can be: how many, and where tile t begins. */
+INLINE uint32_t tile_count(uint32_t n_rows)
+{
+    return (n_rows + SIMD_MAX_ROW - 1) / SIMD_MAX_ROW;
+}
+INLINE uint32_t tile_begin(uint32_t n_rows, uint32_t t)
+{
+    uint32_t n = tile_count(n_rows), extra = n_rows % n;
+    return n_rows / n * t + (t < extra ? t : extra);
+}
+
+/* All rows (not packed) and panels. */
 static void tiles(const float *x, size_t ldx, uint32_t n_rows, const float *w, size_t ldw,
                   size_t wp, uint32_t n_panels, uint32_t n, float *y, size_t ldy, size_t yp,
                   bool resume)
 {
-    uint32_t n_tiles = (n_rows + SIMD_MAX_ROW - 1) / SIMD_MAX_ROW;
-    for (uint32_t t = 0, row = 0; t < n_tiles; t++) {
-        uint32_t mr = n_rows / n_tiles + (t < n_rows % n_tiles);
-        for (uint32_t p = 0; p < n_panels;) {
-            uint32_t left = n_panels - p, np = 1;
-            if (left >= 4 && tiles_4[mr])
-                np = 4;
-            else if (left >= 2 && tiles_2[mr])
-                np = 2;
-            tile_fn fn = np == 4 ? tiles_4[mr] : np == 2 ? tiles_2[mr] : tiles_1[mr];
-            fn(x + row * ldx, ldx, w + p * wp, ldw, wp, n, y + row * ldy + p * yp, ldy, yp, resume);
-            p += np;
-        }
-        row += mr;
+    for (uint32_t t = 0, row = 0; t < tile_count(n_rows); t++) {
+        uint32_t next = tile_begin(n_rows, t + 1);
+        tile_panels(false, next - row, x + row * ldx, ldx, w, ldw, wp, n_panels, n, y + row * ldy,
+                    ldy, yp, resume);
+        row = next;
     }
+}
+
+/* Rows of x for products: tile after tile, in each the rows' values of one k side by side. */
+static void kernel_pack(const float *x, uint32_t n_k, uint32_t n_rows, uint32_t first_tile,
+                        uint32_t n_tiles, float *out)
+{
+    for (uint32_t t = first_tile; t < first_tile + n_tiles; t++) {
+        uint32_t row = tile_begin(n_rows, t), mr = tile_begin(n_rows, t + 1) - row;
+        for (uint32_t r = 0; r < mr; r++) {
+            const float *from = x + (size_t)(row + r) * n_k;
+            float *to = out + (size_t)row * n_k + r;
+            for (uint32_t k = 0; k < n_k; k++)
+                to[(size_t)k * mr] = from[k];
+        }
+    }
+}
+
+static uint32_t kernel_pack_tiles(uint32_t n_rows)
+{
+    return tile_count(n_rows);
 }
 
 /* ---- panels: groups of 32 k ----------------------------------------------------------------- */
@@ -176,9 +220,10 @@ INLINE void group_open(const enum tensor_type type, const uint8_t *panel, uint32
         p = panel + (size_t)(g / 8) * (type == TENSOR_Q4_K ? 2368 : 2880);
         struct vec16 d = vec16_from_f16(p), m = vec16_from_f16(p + 32);
         *ret = (struct group){.codes = p + 320 + sub * 256, .high = p + 2368 + sub * 64};
-        ret->d = vec16_mul(d, vec16_from_field(p + 64 + sub * 16, 0, 255));
+        ret->d = vec16_mul(d, vec16_from_bytes(bytes16_field(p + 64 + sub * 16, 0, 255)));
         ret->m =
-            vec16_sub(vec16_zero(), vec16_mul(m, vec16_from_field(p + 192 + sub * 16, 0, 255)));
+            vec16_sub(vec16_zero(),
+                      vec16_mul(m, vec16_from_bytes(bytes16_field(p + 192 + sub * 16, 0, 255))));
         break;
     }
     case TENSOR_Q6_K: {
@@ -198,39 +243,63 @@ INLINE void group_open(const enum tensor_type type, const uint8_t *panel, uint32
     }
 }
 
-/* The 16 weights of k (0..31) in the group.  k's parity is a constant where it matters. */
-INLINE struct vec16 group_value(const enum tensor_type type, const struct group *g,
-                                const uint32_t k)
+/* The code bytes of k, k + 1, k even: nibbles with what lies above them. */
+INLINE void group_codes(const enum tensor_type type, const struct group *g, const uint32_t k,
+                        struct vec16 *even, struct vec16 *odd)
 {
     const uint8_t *pair = g->codes + k / 2 * 16;
-    struct vec16 code;
-    switch (type) {
-    case TENSOR_F32:
-        return vec16_load((const float *)g->codes + k * 16);
-    case TENSOR_F16:
-        return vec16_from_f16(g->codes + k * 32);
-    case TENSOR_BF16:
-        return vec16_from_bf16(g->codes + k * 32);
-    case TENSOR_Q8_0:
-        return vec16_mul(vec16_from_i8(g->codes + k * 16), g->d);
-    default:
-        code = k % 2 ? vec16_from_field(pair, 4, 15) : vec16_from_field(pair, 0, 15);
+    if (type == TENSOR_Q4_0 || type == TENSOR_Q4_1 || type == TENSOR_Q4_K) {
+        vec16_from_nibbles(pair, even, odd);
+        return;
     }
-    if (type == TENSOR_Q5_0 || type == TENSOR_Q5_1 || type == TENSOR_Q5_K) {
-        uint16_t bits;
-        memcpy(&bits, g->high + 2 * k, 2);
-        code = vec16_add(code, vec16_from_bits(bits, 16.0f));
-    }
+    struct bytes16 a = bytes16_field(pair, 0, 15), b = bytes16_field(pair, 4, 15);
     if (type == TENSOR_Q6_K) {
         const uint8_t *top = g->high + k / 4 * 16;
-        struct vec16 two = k % 4 == 0   ? vec16_from_field(top, 0, 3)
-                           : k % 4 == 1 ? vec16_from_field(top, 2, 3)
-                           : k % 4 == 2 ? vec16_from_field(top, 4, 3)
-                                        : vec16_from_field(top, 6, 3);
-        code = vec16_sub(vec16_fma(two, vec16_set(16.0f), code), vec16_set(32.0f));
-        return vec16_mul(code, k < 16 ? g->d : g->d_second);
+        struct bytes16 ta = k % 4 == 0 ? bytes16_field(top, 0, 3) : bytes16_field(top, 4, 3);
+        struct bytes16 tb = k % 4 == 0 ? bytes16_field(top, 2, 3) : bytes16_field(top, 6, 3);
+        a = bytes16_or(a, bytes16_times16(ta));
+        b = bytes16_or(b, bytes16_times16(tb));
+    } else {
+        a = bytes16_or(a, bytes16_fifth(g->high + 2 * k));
+        b = bytes16_or(b, bytes16_fifth(g->high + 2 * k + 2));
     }
-    return vec16_fma(code, g->d, g->m);
+    *even = vec16_from_bytes(a);
+    *odd = vec16_from_bytes(b);
+}
+
+/* The weights of k and k + 1 in the group (k even, 0..30); k % 4 is a constant where it matters. */
+INLINE void group_pair(const enum tensor_type type, const struct group *g, const uint32_t k,
+                       struct vec16 *even, struct vec16 *odd)
+{
+    switch (type) {
+    case TENSOR_F32:
+        *even = vec16_load((const float *)(const void *)g->codes + k * 16);
+        *odd = vec16_load((const float *)(const void *)g->codes + k * 16 + 16);
+        break;
+    case TENSOR_F16:
+        *even = vec16_from_f16(g->codes + k * 32);
+        *odd = vec16_from_f16(g->codes + k * 32 + 32);
+        break;
+    case TENSOR_BF16:
+        *even = vec16_from_bf16(g->codes + k * 32);
+        *odd = vec16_from_bf16(g->codes + k * 32 + 32);
+        break;
+    case TENSOR_Q8_0:
+        *even = vec16_mul(vec16_from_i8(g->codes + k * 16), g->d);
+        *odd = vec16_mul(vec16_from_i8(g->codes + k * 16 + 16), g->d);
+        break;
+    case TENSOR_Q6_K: {
+        struct vec16 zero_point = vec16_set(32.0f), d = k < 16 ? g->d : g->d_second;
+        group_codes(type, g, k, even, odd);
+        *even = vec16_mul(vec16_sub(*even, zero_point), d);
+        *odd = vec16_mul(vec16_sub(*odd, zero_point), d);
+        break;
+    }
+    default:
+        group_codes(type, g, k, even, odd);
+        *even = vec16_fma(*even, g->d, g->m);
+        *odd = vec16_fma(*odd, g->d, g->m);
+    }
 }
 
 /* Expands groups first .. first + n - 1 of a panel to w [n * 32][16]. */
@@ -241,8 +310,13 @@ INLINE void groups_expand_body(const enum tensor_type type, const uint8_t *panel
         struct group g;
         group_open(type, panel, first + i, &g);
         for (uint32_t k = 0; k < 32; k += 4) {
-            UNROLL for (uint32_t j = 0; j < 4; j++)
-                vec16_store(w + (k + j) * 16, group_value(type, &g, k + j));
+            UNROLL for (uint32_t j = 0; j < 4; j += 2)
+            {
+                struct vec16 even, odd;
+                group_pair(type, &g, k + j, &even, &odd);
+                vec16_store(w + (k + j) * 16, even);
+                vec16_store(w + (k + j) * 16 + 16, odd);
+            }
         }
         w += 32 * 16;
     }
@@ -273,13 +347,11 @@ static void panel_expand(enum tensor_type type, const uint8_t *panel, uint32_t k
         break;
     }
 #undef EXPAND
+    const uint8_t *rest = panel + (size_t)k0 * CPU_PANEL * (type == TENSOR_F32 ? 4 : 2);
     for (uint32_t k = whole * 32; k < n; k++) { /* F32, F16, BF16 alone have a rest */
-        struct group rest;
-        group_open(type, panel, g + whole, &rest);
-        uint32_t at = k - whole * 32;
-        struct vec16 v = type == TENSOR_F32   ? group_value(TENSOR_F32, &rest, at)
-                         : type == TENSOR_F16 ? group_value(TENSOR_F16, &rest, at)
-                                              : group_value(TENSOR_BF16, &rest, at);
+        struct vec16 v = type == TENSOR_F32 ? vec16_load((const float *)(const void *)rest + k * 16)
+                         : type == TENSOR_F16 ? vec16_from_f16(rest + k * 32)
+                                              : vec16_from_bf16(rest + k * 32);
         vec16_store(w + k * 16, v);
     }
 }
@@ -307,34 +379,52 @@ INLINE void product_finish(const struct cpu_product *p, uint32_t row, uint32_t p
     }
 }
 
+enum { DIRECT_ROWS = SIMD_MAX_ROW < 6 ? SIMD_MAX_ROW : 6 };
+#define DIRECT_PANELS(mr) (SIMD_WIDE || (mr) <= (SIMD_MAX_ROW < 6 ? 1 : 2) ? 2 : 1)
+
+/* A panel is read once, front to back: asks for what comes some groups later. */
+INLINE void group_prefetch(const enum tensor_type type, const struct group *g)
+{
+    const size_t size = type == TENSOR_F16 || type == TENSOR_BF16 ? 1024
+                        : type == TENSOR_Q8_0                     ? 544
+                                                                  : 288;
+    const uint8_t *at = g->codes + (size < 1024 ? 4 : 2) * size;
+    for (size_t i = 0; i < size; i += 64)
+        __builtin_prefetch(at + i);
+}
+
 /* Few rows: weights go from their codes straight into the sums.  n_k is a multiple of 32. */
 INLINE void direct_body(const enum tensor_type type, const int mr, const int np,
                         const struct cpu_product *p, uint32_t panel)
 {
-    struct vec16 acc[4][4];
-    const float *x[4];
+    struct vec16 acc[DIRECT_ROWS][2];
     const uint8_t *w = p->panels + panel * p->panel_bytes;
+    const float *x = p->x;
     UNROLL for (int r = 0; r < mr; r++)
     {
-        x[r] = p->x + (size_t)r * p->n_k;
         UNROLL for (int j = 0; j < np; j++) acc[r][j] = vec16_zero();
     }
-    for (uint32_t i = 0; i < p->n_k / 32; i++) {
-        struct group g[4];
-        UNROLL for (int j = 0; j < np; j++) group_open(type, w + j * p->panel_bytes, i, &g[j]);
+    for (uint32_t i = 0; i < p->n_k / 32; i++, x += 32 * mr) {
+        struct group g[2];
+        UNROLL for (int j = 0; j < np; j++)
+        {
+            group_open(type, w + j * p->panel_bytes, i, &g[j]);
+            group_prefetch(type, &g[j]);
+        }
         for (uint32_t k = 0; k < 32; k += 2) {
-            UNROLL for (uint32_t odd = 0; odd < 2; odd++)
+            struct vec16 even[2], odd[2];
+            UNROLL for (int j = 0; j < np; j++) group_pair(type, &g[j], k, &even[j], &odd[j]);
+            UNROLL for (int r = 0; r < mr; r++)
             {
-                struct vec16 v[4];
-                UNROLL for (int j = 0; j < np; j++) v[j] = group_value(type, &g[j], k + odd);
-                UNROLL for (int r = 0; r < mr; r++)
-                {
-                    struct vec16 one = vec16_set(x[r][k + odd]);
-                    UNROLL for (int j = 0; j < np; j++) acc[r][j] = vec16_fma(one, v[j], acc[r][j]);
-                }
+                struct vec16 one = vec16_set(x[k * mr + r]);
+                UNROLL for (int j = 0; j < np; j++) acc[r][j] = vec16_fma(one, even[j], acc[r][j]);
+            }
+            UNROLL for (int r = 0; r < mr; r++)
+            {
+                struct vec16 one = vec16_set(x[(k + 1) * mr + r]);
+                UNROLL for (int j = 0; j < np; j++) acc[r][j] = vec16_fma(one, odd[j], acc[r][j]);
             }
         }
-        UNROLL for (int r = 0; r < mr; r++) x[r] += 32;
     }
     UNROLL for (int r = 0; r < mr; r++)
     {
@@ -343,25 +433,30 @@ INLINE void direct_body(const enum tensor_type type, const int mr, const int np,
     }
 }
 
+/* np: as many panels as leave the sums in registers. */
+#define DIRECT_CASE(T, mr)                                             \
+    case mr:                                                           \
+        for (; DIRECT_PANELS(mr) == 2 && panel + 2 <= end; panel += 2) \
+            direct_body(TENSOR_##T, mr, DIRECT_PANELS(mr), p, panel);  \
+        for (; panel < end; panel++)                                   \
+            direct_body(TENSOR_##T, mr, 1, p, panel);                  \
+        break;
+#if SIMD_MAX_ROW > 3
+#define DIRECT_MORE(T) DIRECT_CASE(T, 4) DIRECT_CASE(T, 5) DIRECT_CASE(T, 6)
+#else
+#define DIRECT_MORE(T)
+#endif
 #define DIRECT(T)                                                                   \
     static void direct_##T(const struct cpu_product *p, uint32_t panel, uint32_t n) \
     {                                                                               \
         uint32_t end = panel + n;                                                   \
-        for (; panel + 2 <= end; panel += 2) {                                      \
-            if (p->n_rows == 1)                                                     \
-                direct_body(TENSOR_##T, 1, 2, p, panel);                            \
-            else if (p->n_rows == 2)                                                \
-                direct_body(TENSOR_##T, 2, 2, p, panel);                            \
-            else                                                                    \
-                direct_body(TENSOR_##T, 3, 2, p, panel);                            \
-        }                                                                           \
-        if (panel < end) {                                                          \
-            if (p->n_rows == 1)                                                     \
-                direct_body(TENSOR_##T, 1, 1, p, panel);                            \
-            else if (p->n_rows == 2)                                                \
-                direct_body(TENSOR_##T, 2, 1, p, panel);                            \
-            else                                                                    \
-                direct_body(TENSOR_##T, 3, 1, p, panel);                            \
+        switch (p->n_rows) {                                                        \
+            DIRECT_CASE(T, 1)                                                       \
+            DIRECT_CASE(T, 2)                                                       \
+            DIRECT_CASE(T, 3)                                                       \
+            DIRECT_MORE(T)                                                          \
+        default:                                                                    \
+            break;                                                                  \
         }                                                                           \
     }
 DIRECT(F16)
@@ -370,9 +465,6 @@ DIRECT(Q8_0)
 DIRECT(Q4_0)
 DIRECT(Q4_1)
 
-enum { DIRECT_ROWS = 3 /* above, expanding a panel once for all rows costs less */ };
-
-/* Panels of 16 outputs, NP of them, from f32 weights at w (k0 onwards) for one chunk of rows. */
 static bool product_direct(const struct cpu_product *p, uint32_t first, uint32_t n)
 {
     if (p->n_rows > DIRECT_ROWS || p->n_k % 32 != 0)
@@ -398,29 +490,35 @@ static bool product_direct(const struct cpu_product *p, uint32_t first, uint32_t
     }
 }
 
-/* np neighbouring panels (1 or 2) for rows row .. row + n_rows - 1. */
-static void product_panels(const struct cpu_product *p, uint32_t panel, uint32_t np, uint32_t row,
-                           uint32_t n_rows, float *scratch)
+/* np neighbouring panels (1 or 2) for some tiles of rows. */
+static void product_panels(const struct cpu_product *p, uint32_t panel, uint32_t np,
+                           uint32_t first_tile, uint32_t end_tile, float *scratch)
 {
     float *w = scratch, *sums = scratch + 2 * CPU_RANGE * CPU_PANEL;
     const uint8_t *packed = p->panels + panel * p->panel_bytes;
+    uint32_t first = tile_begin(p->n_rows, first_tile), end = tile_begin(p->n_rows, end_tile);
     for (uint32_t k = 0; k < p->n_k; k += CPU_RANGE) {
         uint32_t n = p->n_k - k < CPU_RANGE ? p->n_k - k : CPU_RANGE;
         const float *from = w;
         size_t wp = CPU_RANGE * CPU_PANEL;
         if (p->type == TENSOR_F32) {
-            from = (const float *)packed + (size_t)k * CPU_PANEL;
+            from = (const float *)(const void *)packed + (size_t)k * CPU_PANEL;
             wp = p->panel_bytes / sizeof(float);
         } else {
             for (uint32_t j = 0; j < np; j++)
                 panel_expand(p->type, packed + j * p->panel_bytes, k, n, w + j * wp);
         }
-        tiles(p->x + (size_t)row * p->n_k + k, p->n_k, n_rows, from, CPU_PANEL, wp, np, n, sums,
-              np * CPU_PANEL, CPU_PANEL, k > 0);
+        for (uint32_t t = first_tile, row = first; t < end_tile; t++) {
+            uint32_t mr = tile_begin(p->n_rows, t + 1) - row;
+            tile_panels(true, mr, p->x + (size_t)row * p->n_k + (size_t)k * mr, 0, from, CPU_PANEL,
+                        wp, np, n, sums + (row - first) * np * CPU_PANEL, np * CPU_PANEL, CPU_PANEL,
+                        k > 0);
+            row += mr;
+        }
     }
-    for (uint32_t r = 0; r < n_rows; r++) {
+    for (uint32_t r = 0; r < end - first; r++) {
         for (uint32_t j = 0; j < np; j++)
-            product_finish(p, row + r, panel + j, vec16_load(sums + (r * np + j) * CPU_PANEL));
+            product_finish(p, first + r, panel + j, vec16_load(sums + (r * np + j) * CPU_PANEL));
     }
 }
 
@@ -428,15 +526,12 @@ static void kernel_product(const struct cpu_product *p, uint32_t first, uint32_t
 {
     if (product_direct(p, first, n))
         return;
-    /* rows that stay in the second-level cache while the panels pass over them */
-    uint32_t chunk = 65536 / p->n_k / SIMD_MAX_ROW * SIMD_MAX_ROW;
-    chunk = chunk < 2 * SIMD_MAX_ROW ? 2 * SIMD_MAX_ROW : chunk;
-    chunk = chunk > CPU_ROW_CHUNK ? CPU_ROW_CHUNK : chunk;
+    uint32_t n_tiles = tile_count(p->n_rows), chunk = CPU_ROW_CHUNK / SIMD_MAX_ROW;
     uint32_t np = SIMD_WIDE || p->n_rows <= 3 ? 2 : 1;
-    for (uint32_t row = 0; row < p->n_rows; row += chunk) {
-        uint32_t n_rows = p->n_rows - row < chunk ? p->n_rows - row : chunk;
+    for (uint32_t t = 0; t < n_tiles; t += chunk) {
+        uint32_t end = n_tiles - t < chunk ? n_tiles : t + chunk;
         for (uint32_t i = 0; i < n; i += np)
-            product_panels(p, first + i, n - i < np ? n - i : np, row, n_rows, scratch);
+            product_panels(p, first + i, n - i < np ? n - i : np, t, end, scratch);
     }
 }
 

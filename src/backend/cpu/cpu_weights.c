@@ -101,6 +101,36 @@ static void product_task(void *ctx, uint32_t task, uint32_t thread)
     job->cpu->kernels->product(&job->product, first, n, cpu_scratch(job->cpu, thread));
 }
 
+struct pack_rows {
+    const struct cpu_backend *cpu;
+    const float *x;
+    uint32_t n_k, n_rows;
+};
+
+static void pack_row_tiles(void *ctx, uint32_t first, uint32_t n, uint32_t thread)
+{
+    (void)thread;
+    const struct pack_rows *p = ctx;
+    p->cpu->kernels->pack(p->x, p->n_k, p->n_rows, first, n, p->cpu->packed);
+}
+
+/* x as the kernels read it. */
+static const float *packed_rows(struct cpu_backend *cpu, const float *x, uint32_t n_k,
+                                uint32_t n_rows)
+{
+    size_t n = (size_t)n_k * n_rows;
+    if (n_rows == 1)
+        return x;
+    if (n > cpu->packed_floats) {
+        free(cpu->packed);
+        cpu->packed = xreallocarray(NULL, n, sizeof(float));
+        cpu->packed_floats = n;
+    }
+    struct pack_rows p = {cpu, x, n_k, n_rows};
+    cpu_ranges(cpu, cpu->kernels->pack_tiles(n_rows), n, pack_row_tiles, &p);
+    return cpu->packed;
+}
+
 void cpu_matmul(struct backend *be, struct backend_buffer *y, const struct backend_buffer *x,
                 const struct backend_weight *w, const struct backend_weight *bias, bool accumulate,
                 uint32_t n_rows)
@@ -109,6 +139,8 @@ void cpu_matmul(struct backend *be, struct backend_buffer *y, const struct backe
     REQUIRE(w->use == BACKEND_MATRIX && x != y);
     REQUIRE((size_t)n_rows * w->columns <= x->n_floats && (size_t)n_rows * w->rows <= y->n_floats);
     REQUIRE(!bias || (bias->use == BACKEND_VECTOR && bias->columns * bias->rows == w->rows));
+    if (n_rows == 0)
+        return;
     struct product_job job = {
         .cpu = cpu,
         .product = {.type = w->type,
@@ -117,14 +149,12 @@ void cpu_matmul(struct backend *be, struct backend_buffer *y, const struct backe
                     .n_k = w->columns,
                     .n_out = w->rows,
                     .n_rows = n_rows,
-                    .x = x->data,
+                    .x = packed_rows(cpu, x->data, w->columns, n_rows),
                     .y = y->data,
                     .bias = bias ? (const float *)bias->data : NULL,
                     .accumulate = accumulate},
         .n_panels = (w->rows + CPU_PANEL - 1) / CPU_PANEL,
     };
-    if (n_rows == 0)
-        return;
     /* pieces of whole pairs of panels, some for each thread so that a slow one is helped */
     uint32_t pieces = cpu->n_threads > 1 ? 4 * cpu->n_threads : 1;
     job.piece = (job.n_panels + pieces - 1) / pieces;
