@@ -121,6 +121,19 @@ static void half_keys(enum tensor_type type, const uint8_t *keys, uint32_t n_d, 
     }
 }
 
+/* Bytes of n elements (whole blocks) of a type. */
+INLINE size_t elements_bytes(enum tensor_type type, uint32_t n)
+{
+    return (size_t)n / tensor_block_elements(type) * tensor_block_bytes(type);
+}
+
+/* Asks for memory that is wanted soon: blocks lie anywhere, so the processor cannot guess. */
+INLINE void prefetch(const uint8_t *from, size_t n)
+{
+    for (size_t i = 0; i < n; i += 64)
+        __builtin_prefetch(from + i);
+}
+
 /* Keys of positions first .. first + 15 (a multiple of 16, below `end`) to out[D][16]. */
 static void keys_expand(const struct cpu_attention_source *s, uint32_t first, uint32_t end,
                         float *out)
@@ -137,19 +150,20 @@ static void keys_expand(const struct cpu_attention_source *s, uint32_t first, ui
         return;
     }
     const uint8_t *block = s->keys + s->blocks[first / s->block_size] * s->key_stride;
-    size_t panel_bytes = s->type_k == TENSOR_F32    ? (size_t)n_d * 64
-                         : s->type_k == TENSOR_Q8_0 ? (size_t)n_d / 32 * 544
-                                                    : (size_t)n_d * 32;
+    size_t panel_bytes = CPU_PANEL * elements_bytes(s->type_k, n_d);
+    uint32_t ahead = first + 2 * 16;
+    if (ahead < end)
+        prefetch(s->keys + s->blocks[ahead / s->block_size] * s->key_stride +
+                     ahead % s->block_size / 16 * panel_bytes,
+                 panel_bytes);
     panel_expand(s->type_k, block + first % s->block_size / 16 * panel_bytes, 0, n_d, out);
 }
 
-/* Values of positions first .. first + n - 1 to out[n][D]. */
+/* Values of positions first .. first + n - 1 (of a sequence that ends at `end`) to out[n][D]. */
 static void values_expand(const struct cpu_attention_source *s, uint32_t first, uint32_t n,
-                          float *out)
+                          uint32_t end, float *out)
 {
-    size_t row_bytes = s->type_v == TENSOR_F32    ? (size_t)s->head_size * 4
-                       : s->type_v == TENSOR_Q8_0 ? (size_t)s->head_size / 32 * 34
-                                                  : (size_t)s->head_size * 2;
+    size_t row_bytes = elements_bytes(s->type_v, s->head_size);
     for (uint32_t i = 0; i < n; i++, out += s->head_size) {
         uint32_t block = s->blocks[(first + i) / s->block_size];
         uint32_t at = (first + i) % s->block_size;
@@ -158,6 +172,11 @@ static void values_expand(const struct cpu_attention_source *s, uint32_t first, 
             kernel_expand(s->type_v, s->bank + id * s->bank_row_bytes, s->bank_first, s->head_size,
                           out);
         } else {
+            uint32_t ahead = first + i + 16;
+            if (ahead < end)
+                prefetch(s->values + s->blocks[ahead / s->block_size] * s->value_stride +
+                             ahead % s->block_size * row_bytes,
+                         row_bytes);
             kernel_expand(s->type_v, s->values + block * s->value_stride + at * row_bytes, 0,
                           s->head_size, out);
         }
@@ -166,6 +185,10 @@ static void values_expand(const struct cpu_attention_source *s, uint32_t first, 
 
 /* ---- tiles ------------------------------------------------------------------------------------
  */
+
+/* Scores of a chunk lie this far apart: a power of two would put all rows on the same cache sets.
+ */
+enum { SCORE_STRIDE = BACKEND_KEY_CHUNK + 16 };
 
 /* Memory of a tile, cut from the scratch. */
 struct attention_scratch {
@@ -182,7 +205,7 @@ static struct attention_scratch scratch_cut(float *scratch)
     s.keys = s.sums + CPU_QUERIES * CPU_MAX_HEAD;
     s.values = s.keys + CPU_KEYS * CPU_MAX_HEAD;
     s.scores = s.values + CPU_KEYS * CPU_MAX_HEAD;
-    s.partials = (struct cpu_partial *)(s.scores + CPU_QUERIES * BACKEND_KEY_CHUNK);
+    s.partials = (struct cpu_partial *)(s.scores + CPU_QUERIES * SCORE_STRIDE);
     return s;
 }
 
@@ -264,17 +287,17 @@ static void chunk_attend(const struct cpu_attention_tile *t, uint32_t chunk,
     uint32_t start = window_start(t->window, t->first_position);
     if (start > first)
         first = start / 16 * 16;
-    scores_of(t, s->queries, first, end, s->keys, s->scores, BACKEND_KEY_CHUNK);
+    scores_of(t, s->queries, first, end, s->keys, s->scores, SCORE_STRIDE);
     for (uint32_t i = 0; i < n_queries; i++) {
         uint32_t position = t->first_position + i / t->n_heads;
-        partials[i] = softmax_part(s->scores + i * BACKEND_KEY_CHUNK, first, end,
+        partials[i] = softmax_part(s->scores + i * SCORE_STRIDE, first, end,
                                    window_start(t->window, position), position);
     }
     for (uint32_t at = first; at < end; at += CPU_KEYS) {
         uint32_t n = end - at < CPU_KEYS ? end - at : CPU_KEYS;
-        values_expand(source, at, n, s->values);
-        tiles(s->scores + (at - first), BACKEND_KEY_CHUNK, n_queries, s->values, n_d, 16, n_d / 16,
-              n, sums, n_d, 16, at > first);
+        values_expand(source, at, n, last + 1, s->values);
+        tiles(s->scores + (at - first), SCORE_STRIDE, n_queries, s->values, n_d, 16, n_d / 16, n,
+              sums, n_d, 16, at > first);
     }
 }
 

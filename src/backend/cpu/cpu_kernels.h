@@ -116,7 +116,7 @@ enum {
     CPU_PRODUCT_SCRATCH = 2 * CPU_RANGE * CPU_PANEL + 2 * CPU_ROW_CHUNK * CPU_PANEL,
     /* queries, outputs twice, keys, values; scores; max and sum */
     CPU_ATTENTION_SCRATCH =
-        3 * CPU_QUERIES * CPU_MAX_HEAD + 2 * CPU_KEYS * CPU_MAX_HEAD + CPU_QUERIES * (256 + 4),
+        3 * CPU_QUERIES * CPU_MAX_HEAD + 2 * CPU_KEYS * CPU_MAX_HEAD + CPU_QUERIES * (256 + 16 + 4),
 };
 
 /* Floats that attend_slots needs for a tile of n_queries whose last position is `position`. */
