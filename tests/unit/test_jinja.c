@@ -4,6 +4,7 @@
  */
 #include "config.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -668,6 +669,42 @@ START_TEST(one_template_renders_many_times_with_the_same_result)
 }
 END_TEST
 
+static void *render_repeatedly(void *arg)
+{
+    static const char globals[] = "{\"messages\": [{\"role\": \"user\", \"content\": \"x\"}]}";
+    const struct jinja_template *tpl = arg;
+    bool ok = true;
+    json_t *json = json_loads(globals, 0, NULL);
+    struct jinja_input input = {.globals = json};
+    for (int i = 0; i < 20 && ok; i++) {
+        struct jinja_output output = {0};
+        ok = jinja_render(tpl, &input, &output, NULL) == STATUS_OK &&
+             strcmp(output.bytes, "x\xC3\xA4! 2") == 0;
+        jinja_output_done(&output);
+    }
+    json_decref(json);
+    return ok ? arg : NULL;
+}
+
+START_TEST(threads_may_render_one_template_at_once)
+{
+    static const char source[] =
+        "{% set t = '\xC3\xA4!' %}{% for m in messages %}{{ m.content ~ t[0] ~ t[1:] }}{% endfor %}"
+        "{{ ' ' ~ t|length }}";
+    struct jinja_template *tpl;
+    pthread_t threads[2];
+    ck_assert_int_eq(jinja_compile(source, sizeof source - 1, "t", &tpl, NULL), STATUS_OK);
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, render_repeatedly, tpl), 0);
+    for (int i = 0; i < 2; i++) {
+        void *result;
+        ck_assert_int_eq(pthread_join(threads[i], &result), 0);
+        ck_assert_ptr_eq(result, tpl);
+    }
+    jinja_template_free(tpl);
+}
+END_TEST
+
 static void add_cases(Suite *suite)
 {
     CHECK_ADD(suite, "rendering", slices_and_reversed_loops,
@@ -677,7 +714,8 @@ static void add_cases(Suite *suite)
               generation_blocks_render_as_their_body, undefined_and_none_are_told_apart,
               values_print_and_compute_as_in_python, macros_loops_and_blocks_work,
               strftime_now_speaks_local_time_in_the_c_locale, strings_may_hold_any_character,
-              generators_can_be_walked_once, one_template_renders_many_times_with_the_same_result);
+              generators_can_be_walked_once, one_template_renders_many_times_with_the_same_result,
+              threads_may_render_one_template_at_once);
     CHECK_ADD(suite, "trust", literals_are_trusted_and_everything_else_is_not,
               server_variables_are_trusted_and_cannot_be_replaced,
               adjacent_trusted_pieces_join_and_an_untrusted_byte_parts_them,
