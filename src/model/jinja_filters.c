@@ -320,7 +320,9 @@ FILTER(filter_urlencode)
     (void)args;
     if (!sink)
         return false;
-    if (self->kind <= VALUE_STR && self->kind != VALUE_UNDEFINED)
+    bool plain =
+        (self->kind <= VALUE_STR && self->kind != VALUE_UNDEFINED) || self->kind >= VALUE_NAMESPACE;
+    if (plain)
         return add_encoded(rt, sink, self, false) && jinja_sink_finish(rt, sink, ret);
     if (self->kind == VALUE_DICT &&
         !jinja_call_function(rt, jinja_method_find(VALUE_DICT, "items", 5), self, &none, &pairs))

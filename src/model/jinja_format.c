@@ -411,7 +411,9 @@ bool jinja_format_percent(struct jinja_rt *rt, const struct jinja_string *format
             return false;
     }
     size_t n = values->kind == VALUE_TUPLE ? values->u.list->len : 1;
-    if (p.next < n && !p.used_dict && values->kind != VALUE_DICT && values->kind != VALUE_LIST)
+    bool has_items = values->kind == VALUE_DICT || values->kind == VALUE_LIST ||
+                     values->kind == VALUE_RANGE || values->kind == VALUE_UNDEFINED;
+    if (p.next < n && !p.used_dict && !has_items) /* Python lets those go unused */
         return jinja_fail(rt, "not all arguments converted during string formatting");
     return jinja_sink_finish(rt, sink, ret);
 }

@@ -119,6 +119,10 @@ not n == 7
 '%s %s' % 'a'
 '%d' % 'x'
 'a' % ()
+'a' % missing
+'a' % [1]
+'a' % range(2)
+'a' % n
 'a' % 'b'
 s[0]
 s[-1]
@@ -552,6 +556,8 @@ html|escape
 n|e
 html|safe
 html|urlencode
+d|urlencode
+[('a b', 'c/d')]|urlencode
 mixed|urlencode
 'a b/c?d=e&f'|urlencode
 s|wordcount
