@@ -399,8 +399,10 @@ START_TEST(every_option_is_in_every_text)
                 *c = *c == '_' ? '-' : *c;
             ck_assert_msg(strstr(text.data, name) != NULL, "%s", name);
         }
+        /* but for the one with the path of the file, which depends on the build */
         for (const char *line = text.data; *line; line += strcspn(line, "\n") + 1)
-            ck_assert_uint_le(strcspn(line, "\n"), 90);
+            if (strncmp(line, "  -c, --config", 14) != 0)
+                ck_assert_uint_le(strcspn(line, "\n"), 90);
     }
     buf_reset(&text);
     config_write_man(&text);
