@@ -1,4 +1,12 @@
 # unit tests of layer backend
+unit_programs += tests/unit/test_tensor
+tests_unit_test_tensor_SOURCES = tests/unit/test_tensor.c tests/support/check_main.h
+tests_unit_test_tensor_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_tensor_LDADD = $(UNIT_LIBS)
+unit_programs += tests/unit/test_cpu_threads
+tests_unit_test_cpu_threads_SOURCES = tests/unit/test_cpu_threads.c tests/support/check_main.h
+tests_unit_test_cpu_threads_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_cpu_threads_LDADD = $(UNIT_LIBS)
 unit_programs += tests/unit/test_cpu_product
 tests_unit_test_cpu_product_SOURCES = tests/unit/test_cpu_product.c tests/support/check_main.h tests/support/cpu_fixture.h
 tests_unit_test_cpu_product_CFLAGS = $(UNIT_CFLAGS)
@@ -7,3 +15,7 @@ unit_programs += tests/unit/test_cpu_attention
 tests_unit_test_cpu_attention_SOURCES = tests/unit/test_cpu_attention.c tests/support/check_main.h tests/support/cpu_fixture.h
 tests_unit_test_cpu_attention_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_test_cpu_attention_LDADD = $(UNIT_LIBS)
+unit_programs += tests/unit/test_cpu_ops
+tests_unit_test_cpu_ops_SOURCES = tests/unit/test_cpu_ops.c tests/support/check_main.h tests/support/cpu_fixture.h
+tests_unit_test_cpu_ops_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_cpu_ops_LDADD = $(UNIT_LIBS)

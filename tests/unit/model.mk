@@ -55,3 +55,8 @@ unit_programs += tests/unit/test_chat
 tests_unit_test_chat_SOURCES = tests/unit/test_chat.c tests/support/check_main.h
 tests_unit_test_chat_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_test_chat_LDADD = $(UNIT_LIBS)
+unit_programs += tests/unit/test_gpt
+tests_unit_test_gpt_SOURCES = tests/unit/test_gpt.c tests/support/check_main.h tests/support/tiny_model.c tests/support/tiny_model.h
+tests_unit_test_gpt_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_gpt_LDADD = $(UNIT_LIBS)
+tests_unit_test_gpt_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
