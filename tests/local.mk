@@ -62,7 +62,7 @@ endif
 select_unit = $(unit_programs) $(fuzz_programs)
 select_sanitizer = $(unit_programs) $(fuzz_programs) $(blackbox_tests)
 select_threads = $(thread_programs) $(blackbox_tests)
-EXTRA_DIST += tests/fuzz/corpus tests/lint
+EXTRA_DIST += tests/fuzz/corpus
 AM_TESTS_ENVIRONMENT = CK_TAP_LOG_FILE_NAME=-; export CK_TAP_LOG_FILE_NAME; CK_VERBOSITY=silent; export CK_VERBOSITY; \
 	TELLERD='$(abs_builddir)/tellerd'; export TELLERD; TELLERCTL='$(abs_builddir)/tellerctl'; export TELLERCTL; \
 	SRCDIR='$(abs_srcdir)'; export SRCDIR; BUILDDIR='$(abs_builddir)'; export BUILDDIR; CC='$(CC)'; export CC;
