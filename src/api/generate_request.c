@@ -10,6 +10,7 @@
 #include "tellerd/base/hash.h"
 #include "tellerd/base/mem.h"
 #include "tellerd/base/rng.h"
+#include "tellerd/model/chat.h"
 
 /*
  * Every field of both endpoints in one table, so that a new parameter is a row here and a line in
@@ -481,16 +482,12 @@ static enum status check_part(const json_t *part, size_t message, struct error *
 
 static enum status check_message(const json_t *message, size_t i, struct error *err)
 {
-    static const char *const roles[] = {"system", "developer", "user", "assistant", "tool"};
     if (!json_is_object(message))
         return error_param(err, STATUS_INVALID, "messages", "messages[%zu] must be an object", i);
     const json_t *role = json_field(message, "role");
     if (!json_is_string(role))
         return error_param(err, STATUS_INVALID, "messages", "messages[%zu] needs a role", i);
-    size_t r = 0;
-    while (r < sizeof roles / sizeof *roles && strcmp(roles[r], json_string_value(role)) != 0)
-        r++;
-    if (r == sizeof roles / sizeof *roles)
+    if (!chat_role_known(json_string_value(role))) /* templates trust these words */
         return error_param(
             err, STATUS_INVALID, "messages",
             "messages[%zu].role must be one of system, developer, user, assistant, tool", i);

@@ -433,8 +433,7 @@ static void set_peer(struct connection *connection)
 static void refuse_full(struct connection *connection)
 {
     struct error err = {0};
-    error_set(&err, STATUS_QUEUE_FULL, "the server has as many connections as it takes; try again");
-    err.status = STATUS_LOADING; /* 503: not this client's fault */
+    error_set(&err, STATUS_OVERLOADED, "the server has as many connections as it takes; try again");
     connection->close_after = true;
     begin_exchange(connection);
     snprintf(connection->exchange.id, sizeof connection->exchange.id, "none");

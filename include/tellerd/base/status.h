@@ -38,6 +38,7 @@
     X(BAD_LOGITS,          500, "server_error",          "numeric_error",            "the model produced invalid numbers") \
     X(NOT_IMPLEMENTED,     501, "server_error",          "not_implemented",          "not supported by this server")   \
     X(LOADING,             503, "server_error",          "loading",                  "the model is loading")           \
+    X(OVERLOADED,          503, "server_error",          "overloaded",               "the server has as many connections as it takes")           \
     X(SHUTTING_DOWN,       503, "server_error",          "shutting_down",            "the server is shutting down")    \
     X(ENGINE_FAILED,       503, "server_error",          "engine_failed",            "the engine has failed")          \
     X(KV_FULL,             503, "server_error",          "kv_cache_full",            "the KV cache is full")           \
