@@ -263,16 +263,23 @@ class Terminal:
     def type(self, text):
         os.write(self.fd, text.encode())
 
-    def end(self):
-        """The exit status; reads what is left."""
+    def end(self, keys=None):
+        """The exit status; reads what is left.  keys are typed now and again: a ^D that comes before the editor has taken the terminal is lost."""
+        deadline = time.monotonic() + WAIT_S
         while True:
+            if time.monotonic() > deadline:
+                os.kill(self.pid, signal.SIGKILL)
+                os.waitpid(self.pid, 0)
+                raise AssertionError(f"did not end; it showed {self.seen!r}")
             try:
-                block = os.read(self.fd, 65536)
+                if keys:
+                    self.type(keys)
+                block = os.read(self.fd, 65536) if select.select([self.fd], [], [], 0.5)[0] else None
             except OSError:
                 block = b""
-            if not block:
+            if block == b"":
                 break
-            self.seen += block
+            self.seen += block or b""
         os.close(self.fd)
         return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
 
@@ -318,8 +325,7 @@ def test_ctrl_c_in_a_conversation_cuts_the_answer_only():
         messages = json.loads(s.requests[-1][3])["messages"]
         assert [m["content"] for m in messages] == ["one", "Hel", "two"], messages
         t.wait_for("> ")
-        t.type("\x04")
-        assert t.end() == 0
+        assert t.end("\x04") == 0
 
 
 def test_a_refused_question_leaves_the_conversation():
@@ -335,8 +341,7 @@ def test_a_refused_question_leaves_the_conversation():
         t.wait_for("Fine.")
         assert len(json.loads(s.requests[-1][3])["messages"]) == 1
         t.wait_for("> ")
-        t.type("\x04")
-        assert t.end() == 0
+        assert t.end("\x04") == 0
 
 
 def test_a_model_cannot_send_escape_sequences_to_a_terminal():
