@@ -18,6 +18,7 @@ TELLERD = os.environ.get("TELLERD", os.path.join(BUILDDIR, "tellerd"))
 TELLERCTL = os.environ.get("TELLERCTL", os.path.join(BUILDDIR, "tellerctl"))
 sys.path.insert(0, os.path.join(SRCDIR, "tools"))
 # a sanitizer build and a busy machine are slow: limits here only end what hangs
+HANGS = 8  # a test that takes so many times the longest wait is ended
 WAIT_S = float(os.environ.get("TELLERD_TEST_WAIT", "60"))
 
 
@@ -307,8 +308,14 @@ def run_tests(namespace):
     tests = [(n, f) for n, f in namespace.items() if n.startswith("test_") and callable(f)]
     print(f"1..{len(tests)}", flush=True)
     failed = 0
+
+    def too_long(*_):
+        raise AssertionError("the test hangs")
+
+    signal.signal(signal.SIGALRM, too_long)
     for i, (name, function) in enumerate(tests, 1):
         title = name[5:].replace("_", " ")
+        signal.alarm(int(WAIT_S * HANGS))
         try:
             function()
             print(f"ok {i} - {title}", flush=True)
@@ -319,4 +326,5 @@ def run_tests(namespace):
             for line in traceback.format_exc().splitlines():
                 print("#", line)
             print(f"not ok {i} - {title}", flush=True)
+    signal.alarm(0)
     sys.exit(failed)
