@@ -12,3 +12,4 @@ blackbox_tests += tests/blackbox/test_http.py tests/blackbox/test_api.py tests/b
 dist_check_SCRIPTS += tests/blackbox/test_models.py
 dist_check_SCRIPTS += $(blackbox_tests)
 EXTRA_DIST += tests/blackbox/harness.py
+clean_folders += tests/tiny-models
