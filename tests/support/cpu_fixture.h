@@ -12,6 +12,18 @@
 #include "tellerd/backend/backend.h"
 #include "tellerd/base/mem.h"
 
+/* Sanitizers make the loops some ten times as slow: then the tests take smaller problems. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define FIXTURE_SLOW 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define FIXTURE_SLOW 1
+#endif
+#endif
+#ifndef FIXTURE_SLOW
+#define FIXTURE_SLOW 0
+#endif
+
 static const char *const cpu_paths[] = {"portable", "avx2", "avx512"};
 enum { N_CPU_PATHS = 3 };
 
