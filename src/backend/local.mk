@@ -23,6 +23,6 @@ endif
 if HAVE_AVX512
 noinst_LIBRARIES += libtellerd-avx512.a
 libtellerd_avx512_a_SOURCES = src/backend/cpu/cpu_kernels_avx512.c
-libtellerd_avx512_a_CFLAGS = $(AM_CFLAGS) -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vnni -mfma -mf16c
+libtellerd_avx512_a_CFLAGS = $(AM_CFLAGS) -mavx512f -mavx512bw -mavx512vl -mavx512dq -mfma -mf16c
 TELLERD_LIBS += libtellerd-avx512.a
 endif
