@@ -164,11 +164,18 @@ static void kernel_pack(const float *x, uint32_t n_k, uint32_t n_rows, uint32_t 
 {
     for (uint32_t t = first_tile; t < first_tile + n_tiles; t++) {
         uint32_t row = tile_begin(n_rows, t), mr = tile_begin(n_rows, t + 1) - row;
-        for (uint32_t r = 0; r < mr; r++) {
-            const float *from = x + (size_t)(row + r) * n_k;
-            float *to = out + (size_t)row * n_k + r;
-            for (uint32_t k = 0; k < n_k; k++)
-                to[(size_t)k * mr] = from[k];
+        const float *from = x + (size_t)row * n_k;
+        float *to = out + (size_t)row * n_k;
+        if (mr == SIMD_MAX_ROW) { /* most of them: a constant that the compiler can unroll */
+            for (uint32_t k = 0; k < n_k; k++, to += SIMD_MAX_ROW) {
+                UNROLL for (uint32_t r = 0; r < SIMD_MAX_ROW; r++) to[r] =
+                    from[(size_t)r * n_k + k];
+            }
+            continue;
+        }
+        for (uint32_t k = 0; k < n_k; k++, to += mr) {
+            for (uint32_t r = 0; r < mr; r++)
+                to[r] = from[(size_t)r * n_k + k];
         }
     }
 }
@@ -497,6 +504,8 @@ static void product_panels(const struct cpu_product *p, uint32_t panel, uint32_t
     float *w = scratch, *sums = scratch + 2 * CPU_RANGE * CPU_PANEL;
     const uint8_t *packed = p->panels + panel * p->panel_bytes;
     uint32_t first = tile_begin(p->n_rows, first_tile), end = tile_begin(p->n_rows, end_tile);
+    for (uint32_t r = first; r < end; r++) /* lines far apart, wanted when the sums are done */
+        __builtin_prefetch(p->y + (size_t)r * p->n_out + panel * CPU_PANEL, 1);
     for (uint32_t k = 0; k < p->n_k; k += CPU_RANGE) {
         uint32_t n = p->n_k - k < CPU_RANGE ? p->n_k - k : CPU_RANGE;
         const float *from = w;
