@@ -37,11 +37,11 @@ def test_the_text_is_the_same_alone_among_31_others_in_any_chunks_with_1_and_2_t
 def test_preempted_requests_end_as_undisturbed_ones():
     for model in MODELS:
         with Daemon(model, "--kv-cache-bytes", "64M") as d:
-            jobs = others(d, 12, 70)
+            jobs = others(d, 12, 200)
             alone = [j() for j in jobs]
             per_block = d.metric("tellerd_kv_bytes_per_token") * 16
         with Daemon(model, "--kv-cache-bytes", str(int(per_block * 24)), "--max-batch-tokens", "64") as d:
-            assert parallel(others(d, 12, 70)) == alone, model
+            assert parallel(others(d, 12, 200)) == alone  # two at once are too many for the pool, model
             assert d.metric("tellerd_preemptions_total") >= 1, "the pool was meant to be too small"
             d.wait_idle()
             assert sum(v for k, v in d.metrics().items() if k.startswith("tellerd_kv_blocks{") and 'state="used"' in k) == 0
