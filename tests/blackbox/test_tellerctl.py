@@ -264,7 +264,7 @@ class Terminal:
         os.write(self.fd, text.encode())
 
     def end(self, keys=None):
-        """The exit status; reads what is left.  keys are typed now and again: a ^D that comes before the editor has taken the terminal is lost."""
+        """The exit status; reads what is left.  keys are typed now and again: a ^D that comes before the editor has taken the terminal is text; ^U takes it away."""
         deadline = time.monotonic() + WAIT_S
         while True:
             if time.monotonic() > deadline:
@@ -325,7 +325,7 @@ def test_ctrl_c_in_a_conversation_cuts_the_answer_only():
         messages = json.loads(s.requests[-1][3])["messages"]
         assert [m["content"] for m in messages] == ["one", "Hel", "two"], messages
         t.wait_for("> ")
-        assert t.end("\x04") == 0
+        assert t.end("\x15\x04") == 0
 
 
 def test_a_refused_question_leaves_the_conversation():
@@ -341,7 +341,7 @@ def test_a_refused_question_leaves_the_conversation():
         t.wait_for("Fine.")
         assert len(json.loads(s.requests[-1][3])["messages"]) == 1
         t.wait_for("> ")
-        assert t.end("\x04") == 0
+        assert t.end("\x15\x04") == 0
 
 
 def test_a_model_cannot_send_escape_sequences_to_a_terminal():
