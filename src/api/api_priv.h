@@ -15,6 +15,8 @@ enum {
                                  ones in the pool */
     MAX_RESPONSE_BYTES = 64 << 20, /* of one whole (not streamed) response */
     MAX_CHUNK_BYTES = 4 << 20,     /* of the events of one choice in one turn */
+    MAX_CHUNK_HEAD_BYTES = 4096,
+    KEPT_CHUNK_BYTES = 1 << 16, /* memory kept between two turns, for the chunks of one stream */
     MODEL_NAME_MAX = 256,
 };
 
@@ -38,6 +40,7 @@ struct api {
     struct generation *generations; /* all that are not over */
     uint32_t n_generations;
     struct metric **route_metrics; /* [routes][status classes] */
+    struct buf chunks; /* of the stream at hand: one for all, so that a token needs no memory */
 };
 
 /* What an exchange's user pointer points to: whom to tell when the client leaves. */
@@ -110,6 +113,7 @@ struct generation {
     uint32_t tenant;
     char id[64];
     uint64_t created, arrival_ns, last_write_ns;
+    struct buf chunk_head; /* streams: what all chunks begin with */
     uint64_t first_token_ns;
     struct prompt_state *prompts;
     uint32_t n_prompts, n_live; /* engine requests that are not done */
@@ -151,6 +155,7 @@ enum status prompt_prepare(struct generation *generation, struct error *err);
 struct request_limits api_request_limits(const struct api *api);
 
 /* generate_response.c */
+/* The chunks of what the choice has to send / of the usage, with their "data: " and empty line. */
 void response_chunk(struct generation *generation, struct choice *choice, struct buf *out);
 void response_usage_chunk(struct generation *generation, struct buf *out);
 void response_whole(struct generation *generation, struct buf *out);

@@ -39,6 +39,7 @@ static void generation_free(struct generation *generation)
         free(generation->prompts[i].kept_ids);
         free(generation->prompts[i].logprobs);
     }
+    buf_done(&generation->chunk_head);
     free(generation->choices);
     free(generation->prompts);
     generate_request_done(&generation->request);
@@ -270,6 +271,7 @@ static struct generation *generation_new(struct api *api, struct exchange *ex,
     generation->last_write_ns = clock_ns();
     generation->created = (uint64_t)clock_wall();
     generation->limits = api_request_limits(api);
+    buf_init(&generation->chunk_head, MAX_CHUNK_HEAD_BYTES);
     uint64_t random[2];
     rng_system_bytes(random, sizeof random);
     snprintf(generation->id, sizeof generation->id, "%s-%016llx%016llx",
@@ -370,8 +372,11 @@ static void on_token(struct generation *generation, struct prompt_state *prompt,
     bool stopped = text_stream_push(&choice->text, piece.bytes, piece.len, &choice->content);
     if (generation->request.logprobs)
         logprobs_add(choice, &event->token, piece.bytes, piece.len);
-    if (generation->request.return_token_ids)
-        buf_printf(&choice->token_ids, "%s%u", choice->token_ids.len ? "," : "", event->token.id);
+    if (generation->request.return_token_ids) {
+        if (choice->token_ids.len)
+            buf_add_char(&choice->token_ids, ',');
+        buf_add_u64(&choice->token_ids, event->token.id);
+    }
     if (stopped) {
         finish_choice(generation, choice, FINISH_STOP);
         engine_stop_choice(api->model.engine, prompt->request_id, event->choice);
@@ -460,21 +465,20 @@ static void end_well(struct generation *generation)
 /* Everything the choices gathered in this turn, as one write. */
 static void send_chunks(struct generation *generation)
 {
-    struct buf out;
-    buf_init(&out, (size_t)MAX_CHUNK_BYTES * 2);
+    struct buf *out = &generation->api->chunks;
     for (uint32_t i = 0; i < generation->n_choices; i++)
         if (generation->choices[i].touched)
-            response_chunk(generation, &generation->choices[i], &out);
+            response_chunk(generation, &generation->choices[i], out);
     bool over = generation->n_finished == generation->n_choices;
     if (over && generation->request.include_usage)
-        response_usage_chunk(generation, &out);
+        response_usage_chunk(generation, out);
     if (over)
-        buf_add_str(&out, "data: [DONE]\n\n");
-    if (out.len > 0) {
+        buf_add_str(out, "data: [DONE]\n\n");
+    if (out->len > 0) {
         if (!generation->headers_sent)
             start_stream(generation);
         generation->last_write_ns = clock_ns();
-        if (out.overflow || !exchange_stream_write(generation->exchange, out.data, out.len)) {
+        if (out->overflow || !exchange_stream_write(generation->exchange, out->data, out->len)) {
             struct exchange *ex = generation->exchange;
             log_end(generation, "slow_reader");
             forget_exchange(generation);
@@ -482,7 +486,7 @@ static void send_chunks(struct generation *generation)
             cancel_live(generation);
         }
     }
-    buf_done(&out);
+    buf_trim(out, KEPT_CHUNK_BYTES);
 }
 
 void generation_flush(struct generation *generation)

@@ -70,11 +70,18 @@ static void write_echo(const struct generation *generation, const struct prompt_
  * ----------------------------------------------------------------------------------------------------------------
  */
 
-static void begin_chunk(const struct generation *generation, struct buf *out)
+/* "data: " and what all chunks of a stream begin with: written once, then copied. */
+static void begin_chunk(struct generation *generation, struct buf *out)
 {
-    bool chat = generation->request.kind == REQUEST_CHAT;
-    buf_add_str(out, "data: ");
-    write_head(generation, chat ? "chat.completion.chunk" : "text_completion", out);
+    struct buf *head = &generation->chunk_head;
+    if (head->len == 0) {
+        bool chat = generation->request.kind == REQUEST_CHAT;
+        buf_add_str(head, "data: ");
+        write_head(generation, chat ? "chat.completion.chunk" : "text_completion", head);
+        buf_add_str(head, ",\"choices\":[");
+    }
+    buf_add(out, head->data, head->len);
+    out->overflow |= head->overflow;
 }
 
 static void end_chunk(const struct generation *generation, struct buf *out)
@@ -84,12 +91,11 @@ static void end_chunk(const struct generation *generation, struct buf *out)
     buf_add_str(out, "}\n\n");
 }
 
-static void write_role_chunk(const struct generation *generation, struct choice *choice,
-                             struct buf *out)
+static void write_role_chunk(struct generation *generation, struct choice *choice, struct buf *out)
 {
     begin_chunk(generation, out);
     buf_printf(out,
-               ",\"choices\":[{\"index\":%u,\"delta\":{\"role\":\"assistant\",\"content\":\"\"},"
+               "{\"index\":%u,\"delta\":{\"role\":\"assistant\",\"content\":\"\"},"
                "\"logprobs\":null,\"finish_reason\":null}]",
                choice->index);
     end_chunk(generation, out);
@@ -117,13 +123,15 @@ static void write_text_chunk(struct generation *generation, struct choice *choic
 {
     bool chat = generation->request.kind == REQUEST_CHAT;
     begin_chunk(generation, out);
-    buf_printf(out, ",\"choices\":[{\"index\":%u,", choice->index);
+    buf_add_str(out, "{\"index\":");
+    buf_add_u64(out, choice->index);
     if (chat && choice->content.len == 0 && with_finish) {
-        buf_add_str(out, "\"delta\":{}");
+        buf_add_str(out, ",\"delta\":{}");
     } else {
-        buf_add_str(out, chat ? "\"delta\":{\"content\":" : "\"text\":");
+        buf_add_str(out, chat ? ",\"delta\":{\"content\":" : ",\"text\":");
         buf_add_json(out, choice->content.data ? choice->content.data : "", choice->content.len);
-        buf_add_str(out, chat ? "}" : "");
+        if (chat)
+            buf_add_char(out, '}');
     }
     buf_add_str(out, ",\"logprobs\":");
     logprobs_write(generation, choice, choice->finished ? SIZE_MAX : choice->text.shown_bytes, out);
@@ -166,7 +174,7 @@ void response_chunk(struct generation *generation, struct choice *choice, struct
 void response_usage_chunk(struct generation *generation, struct buf *out)
 {
     begin_chunk(generation, out);
-    buf_add_str(out, ",\"choices\":[],\"usage\":");
+    buf_add_str(out, "],\"usage\":");
     write_usage(generation, out);
     buf_add_str(out, "}\n\n");
 }

@@ -234,6 +234,7 @@ struct api *api_new(const struct api_config *config, const struct api_hooks *hoo
     api->hooks = *hooks;
     api->metrics = metrics;
     api->next_request_id = 1;
+    buf_init(&api->chunks, (size_t)MAX_CHUNK_BYTES * 2);
     api_set_keys(api, NULL, 0);
     create_metrics(api);
     return api;
@@ -244,6 +245,7 @@ void api_free(struct api *api)
     if (!api)
         return;
     REQUIRE(!api->generations);
+    buf_done(&api->chunks);
     free(api->keys);
     free(api->tenants);
     free(api->route_metrics);

@@ -75,6 +75,16 @@ bool text_stream_push(struct text_stream *stream, const char *bytes, size_t len,
 {
     if (stream->stopped)
         return true;
+    if ((!stream->stops || stream->stops->n == 0) && stream->held.len == 0) {
+        /* nothing to look for and nothing held: what is whole goes straight through */
+        size_t whole = utf8_complete_prefix(bytes, len);
+        buf_add(out, bytes, whole);
+        stream->shown_bytes += whole;
+        stream->total_bytes += len;
+        if (whole < len)
+            buf_add(&stream->held, bytes + whole, len - whole);
+        return false;
+    }
     for (size_t i = 0; i < len; i++) {
         buf_add_char(&stream->held, bytes[i]);
         stream->total_bytes++;

@@ -36,6 +36,14 @@ void buf_reset(struct buf *buf)
         buf->data[0] = '\0';
 }
 
+void buf_trim(struct buf *buf, size_t kept_bytes)
+{
+    if (buf->cap > kept_bytes)
+        buf_done(buf);
+    else
+        buf_reset(buf);
+}
+
 char *buf_take(struct buf *buf, size_t *ret_len)
 {
     char *data = buf->data ? buf->data : xcalloc(1, 1);
@@ -132,6 +140,17 @@ bool buf_add_u64(struct buf *buf, uint64_t value)
     do {
         digits[--at] = (char)('0' + value % 10);
         value /= 10;
+    } while (value > 0);
+    return buf_add(buf, digits + at, sizeof digits - at);
+}
+
+bool buf_add_hex(struct buf *buf, uint64_t value)
+{
+    char digits[16];
+    size_t at = sizeof digits;
+    do {
+        digits[--at] = "0123456789abcdef"[value & 15];
+        value >>= 4;
     } while (value > 0);
     return buf_add(buf, digits + at, sizeof digits - at);
 }

@@ -360,10 +360,8 @@ void connection_flush(struct connection *connection)
         size_t n = written > 0 ? (size_t)written : 0;
         if (n < connection->out.len)
             write_rest(connection, n);
-        else if (connection->out.cap > KEPT_OUTPUT_BYTES)
-            buf_done(&connection->out);
         else
-            buf_reset(&connection->out);
+            buf_trim(&connection->out, KEPT_OUTPUT_BYTES);
     }
     if (connection->state != CONNECTION_CLOSING && connection_pending(connection) == 0)
         finish_writing(connection);

@@ -214,11 +214,13 @@ bool exchange_stream_write(struct exchange *ex, const void *bytes, size_t len)
         return false;
     if (exchange_request(ex)->method == HTTP_HEAD_ || len == 0)
         return true;
-    if (ex->chunked)
-        buf_printf(&connection->out, "%zx\r\n", len);
+    if (ex->chunked) {
+        buf_add_hex(&connection->out, len);
+        buf_add(&connection->out, "\r\n", 2);
+    }
     buf_add(&connection->out, bytes, len);
     if (ex->chunked)
-        buf_add_str(&connection->out, "\r\n");
+        buf_add(&connection->out, "\r\n", 2);
     ex->body_bytes += len;
     connection_mark_dirty(connection);
     return true;

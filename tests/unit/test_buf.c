@@ -268,6 +268,34 @@ START_TEST(json_keeps_utf8_and_replaces_what_is_none)
 }
 END_TEST
 
+START_TEST(hexadecimal_numbers_have_no_zeros_in_front)
+{
+    buf_add_hex(&buf, 0);
+    buf_add_char(&buf, ' ');
+    buf_add_hex(&buf, 0x1f0a);
+    buf_add_char(&buf, ' ');
+    buf_add_hex(&buf, UINT64_MAX);
+    ck_assert_str_eq(buf.data, "0 1f0a ffffffffffffffff");
+}
+END_TEST
+
+START_TEST(trimming_keeps_little_memory_and_gives_much_back)
+{
+    ck_assert(buf_add_str(&buf, "abc"));
+    const char *before = buf.data;
+    buf_trim(&buf, buf.cap);
+    ck_assert_uint_eq(buf.len, 0);
+    ck_assert_ptr_eq(buf.data, before);
+    ck_assert_str_eq(buf.data, "");
+    size_t cap = buf.cap;
+    buf_trim(&buf, cap - 1);
+    ck_assert_ptr_null(buf.data);
+    ck_assert_uint_eq(buf.cap, 0);
+    ck_assert_uint_eq(buf.max, 1 << 20);
+    ck_assert(buf_add_str(&buf, "again"));
+}
+END_TEST
+
 static void add_cases(Suite *suite)
 {
     static const TTest *const *const tests[] = {
@@ -279,7 +307,9 @@ static void add_cases(Suite *suite)
         &hostile_sizes_are_refused,
         &take_gives_the_bytes_away,
         &consume_drops_from_the_front,
+        &trimming_keeps_little_memory_and_gives_much_back,
         &integers_are_exact,
+        &hexadecimal_numbers_have_no_zeros_in_front,
         &doubles_have_their_shortest_form,
         &every_double_reads_back_the_same,
         &a_decimal_comma_changes_nothing,

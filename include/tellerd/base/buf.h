@@ -24,6 +24,8 @@ void buf_init(struct buf *buf, size_t max_bytes);
 void buf_done(struct buf *buf);
 /* len = 0, overflow = false; keeps the memory. */
 void buf_reset(struct buf *buf);
+/* The same, but gives the memory back when it is more than kept_bytes. */
+void buf_trim(struct buf *buf, size_t kept_bytes);
 /* Gives the bytes away (free with free()), NUL-terminated, never NULL; the buf is as after
  * buf_init. */
 char *buf_take(struct buf *buf, size_t *ret_len);
@@ -36,8 +38,9 @@ bool buf_add(struct buf *buf, const void *bytes, size_t len);
 bool buf_add_str(struct buf *buf, const char *text);
 bool buf_add_char(struct buf *buf, char c);
 bool buf_printf(struct buf *buf, const char *format, ...) PRINTF_LIKE(2, 3);
-/* Decimal numbers without printf: the token path uses these. */
+/* Numbers without printf, decimal and hexadecimal (lower case): the token path uses these. */
 bool buf_add_u64(struct buf *buf, uint64_t value);
+bool buf_add_hex(struct buf *buf, uint64_t value);
 bool buf_add_i64(struct buf *buf, int64_t value);
 /* Shortest form that reads back to the same double; NaN and infinities are written as null. C
  * locale always. */
