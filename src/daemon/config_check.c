@@ -17,7 +17,8 @@
 #include "tellerd/daemon/listen_address.h"
 
 /* Descriptors besides connections: listeners, loop, model files, log. */
-enum { SPARE_DESCRIPTORS = 64 };
+/* for all but the connections: listeners, refused connections, the loop's own, files */
+enum { SPARE_DESCRIPTORS = 128 };
 
 static enum status check_model(const struct config *config, struct error *err)
 {
@@ -130,14 +131,25 @@ static enum status check_keys(const struct config *config, struct buf *warnings,
     return status;
 }
 
-static void warn_descriptors(const struct config *config, struct buf *warnings)
+uint64_t config_possible_connections(const struct config *config)
 {
     struct rlimit limit;
-    if (warnings && getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_max != RLIM_INFINITY &&
-        config->max_connections + SPARE_DESCRIPTORS > limit.rlim_max)
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_max == RLIM_INFINITY ||
+        config->max_connections + SPARE_DESCRIPTORS <= limit.rlim_max)
+        return config->max_connections;
+    return limit.rlim_max > SPARE_DESCRIPTORS ? limit.rlim_max - SPARE_DESCRIPTORS : 1;
+}
+
+static void warn_descriptors(const struct config *config, struct buf *warnings)
+{
+    uint64_t possible = config_possible_connections(config);
+    if (warnings && possible < config->max_connections)
         buf_printf(warnings,
-                   "max-connections: %ju connections need more open files than the limit of %ju\n",
-                   (uintmax_t)config->max_connections, (uintmax_t)limit.rlim_max);
+                   "max-connections: %ju connections need %ju open files, which is more than the "
+                   "hard limit: %ju will be taken; raise the limit (LimitNOFILE= of the unit, "
+                   "ulimit -Hn) or lower max-connections\n",
+                   (uintmax_t)config->max_connections,
+                   (uintmax_t)(config->max_connections + SPARE_DESCRIPTORS), (uintmax_t)possible);
 }
 
 enum status config_check(const struct config *config, struct buf *warnings, struct error *err)

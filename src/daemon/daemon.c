@@ -262,18 +262,16 @@ static void create_metrics(struct daemon *daemon)
     process_metrics_create(daemon->metrics);
 }
 
-static void warn_about_descriptors(const struct config *config)
+/* As many open files as are allowed; what that means for max-connections, config_check has said. */
+static void raise_descriptor_limit(void)
 {
     struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= limit.rlim_max)
         return;
-    if (limit.rlim_cur < limit.rlim_max) {
-        limit.rlim_cur = limit.rlim_max;
-        setrlimit(RLIMIT_NOFILE, &limit);
-    }
-    if (limit.rlim_cur < config->max_connections + 64)
-        log_warn("descriptors.few limit=%llu max_connections=%llu",
-                 (unsigned long long)limit.rlim_cur, (unsigned long long)config->max_connections);
+    limit.rlim_cur = limit.rlim_max;
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+        log_warn("descriptors.few reason=\"the soft limit of open files cannot be raised to %llu\"",
+                 (unsigned long long)limit.rlim_max);
 }
 
 static void init_handles(struct daemon *daemon)
@@ -332,7 +330,7 @@ static int run(struct daemon *daemon)
     signal(SIGPIPE, SIG_IGN);
     notify_init(&daemon->notify);
     daemon->started_ns = clock_ns();
-    warn_about_descriptors(&daemon->config);
+    raise_descriptor_limit();
     create_parts(daemon);
     enum status status = daemon_load_keys(daemon, &daemon->config, &err);
     if (status == STATUS_OK)

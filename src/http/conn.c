@@ -58,6 +58,8 @@ void connection_close(struct connection *connection)
         server->connections = connection->next;
     if (connection->next)
         connection->next->previous = connection->previous;
+    if (server->next_swept == connection)
+        server->next_swept = connection->next;
     server->n_connections--;
     for (struct connection **at = &server->dirty; *at; at = &(*at)->next_dirty)
         if (*at == connection) {
@@ -147,12 +149,28 @@ static void begin_exchange(struct connection *connection)
     ex->open = true;
 }
 
+/* More of the body came: the next must come within body_timeout, and all of it so fast that only
+ * the first body_timeout is a gift.  A client that sends a byte now and then is not waited for. */
+static void set_body_deadline(struct connection *connection)
+{
+    const struct http_limits *limits = &connection->server->limits;
+    set_deadline(connection, limits->body_timeout_ns);
+    if (limits->body_min_rate == 0)
+        return;
+    double due_s = (double)connection->body_received / (double)limits->body_min_rate;
+    uint64_t last = connection->body_start_ns + limits->body_timeout_ns + (uint64_t)(due_s * 1e9);
+    if (last < connection->deadline_ns)
+        connection->deadline_ns = last;
+}
+
 static void handle_headers(struct connection *connection)
 {
     struct http_server *server = connection->server;
     struct exchange *ex = &connection->exchange;
     connection->state = CONNECTION_BODY;
-    set_deadline(connection, server->limits.body_timeout_ns);
+    connection->body_start_ns = clock_ns();
+    connection->body_received = 0;
+    set_body_deadline(connection);
     begin_exchange(connection);
     if (cors_preflight(ex))
         return;
@@ -227,11 +245,17 @@ static void connection_process(struct connection *connection)
             handle_complete(connection);
         else if (event == PARSE_ERROR)
             handle_refused(connection, &err);
-        else if (connection->state == CONNECTION_BODY && used > 0)
-            set_deadline(connection, connection->server->limits.body_timeout_ns);
+        else if (connection->state == CONNECTION_BODY && used > 0) {
+            connection->body_received += used;
+            set_body_deadline(connection);
+        }
     }
-    buf_consume(&connection->in,
-                connection->state == CONNECTION_LINGER ? connection->in.len : used_all);
+    if (connection->state != CONNECTION_LINGER && used_all < connection->in.len)
+        buf_consume(&connection->in, used_all);
+    else if (connection->state == CONNECTION_BODY)
+        buf_reset(&connection->in); /* as much again is on its way */
+    else
+        buf_trim(&connection->in, KEPT_IDLE_BYTES);
     connection->is_processing = false;
     update_reading(connection);
 }
@@ -268,6 +292,7 @@ void connection_response_ended(struct connection *connection)
     } else if (connection->state == CONNECTION_HANDLING) {
         request_parser_next(connection->parser);
         connection->state = CONNECTION_IDLE;
+        buf_trim(&connection->exchange.extra_headers, KEPT_IDLE_BYTES);
         set_deadline(connection, server->limits.idle_timeout_ns);
         connection_process(connection);
     }
@@ -361,7 +386,8 @@ void connection_flush(struct connection *connection)
         if (n < connection->out.len)
             write_rest(connection, n);
         else
-            buf_trim(&connection->out, KEPT_OUTPUT_BYTES);
+            buf_trim(&connection->out,
+                     connection->state == CONNECTION_IDLE ? KEPT_IDLE_BYTES : KEPT_OUTPUT_BYTES);
     }
     if (connection->state != CONNECTION_CLOSING && connection_pending(connection) == 0)
         finish_writing(connection);
@@ -464,8 +490,6 @@ void connection_accept(struct http_server *server, uv_stream_t *listener, int ta
         connection_close(connection);
         return;
     }
-    if (is_tcp)
-        uv_tcp_nodelay(&connection->uv.tcp, 1);
     set_peer(connection);
     set_deadline(connection, server->limits.header_timeout_ns);
     update_reading(connection);

@@ -17,10 +17,16 @@ enum {
     MAX_DISCARDED_BODY = 65536, /* a refused request's body up to this is read away, so that the
                                    connection lives on */
     MAX_REFUSED = 64, /* connections past the limit that are told so; more are closed unheard */
-    KEPT_OUTPUT_BYTES = 65536, /* of an idle connection's output buffer */
+    KEPT_OUTPUT_BYTES = 65536, /* of the output buffer between two turns of an answer */
+    KEPT_IDLE_BYTES = 1024,    /* of each buffer while a connection waits for a request */
     LINGER_MS = 2000, /* time for the client to read a last answer before the connection is cut */
     SWEEP_MS = 100,   /* how often deadlines are looked at */
-    LISTEN_BACKLOG = 1024,
+    SWEEP_CONNECTIONS = 1000, /* of so many at a time: with more, each waits for its turn */
+    LISTEN_BACKLOG = 4096,    /* connects that wait for accept; the kernel has its own bound, too */
+    /* a client that vanished without a word is asked after so long, so often, so many times */
+    KEEPALIVE_IDLE_S = 60,
+    KEEPALIVE_INTERVAL_S = 15,
+    KEEPALIVE_PROBES = 4,
     MAX_LISTENERS = 16,
     ADDRESS_TEXT_MAX = 160,
     REQUEST_ID_MAX = 129,
@@ -77,6 +83,8 @@ struct connection {
     uint32_t n_requests;
     uint64_t deadline_ns;   /* 0 = none */
     uint64_t first_byte_ns; /* of the current request */
+    uint64_t body_start_ns;
+    uint64_t body_received; /* bytes as they came, chunk lines and all */
     uint64_t write_progress_ns;
     size_t write_queued; /* when last looked at */
     struct request_parser *parser;
@@ -108,6 +116,7 @@ struct http_server {
     struct listener *listeners[MAX_LISTENERS];
     size_t n_listeners;
     struct connection *connections;
+    struct connection *next_swept; /* NULL: from the first on */
     uint32_t n_connections;
     struct connection *dirty;
     uv_prepare_t flush;

@@ -15,7 +15,11 @@
  * (8 and 9 differ here) would let pass, and given to llhttp as one piece; the body goes to llhttp
  * as it comes, behind a check of the chunk lines.  llhttp does the grammar, this file the policy.
  */
-enum { MAX_LEADING_EMPTY_LINES = 4 };
+enum {
+    MAX_LEADING_EMPTY_LINES = 4,
+    KEPT_BYTES = 1024, /* of each buffer, between two requests */
+    KEPT_HEADERS = 16,
+};
 
 enum parser_state { STATE_HEAD, STATE_HEAD_DONE, STATE_BODY, STATE_COMPLETE, STATE_REFUSED };
 
@@ -115,14 +119,15 @@ void request_parser_next(struct request_parser *parser)
     parser->chunk = CHUNK_SIZE;
     parser->chunk_left = parser->chunk_digits = parser->chunk_line = parser->trailer_bytes = 0;
     parser->max_body_bytes = parser->limits.max_body_bytes;
-    buf_reset(&parser->head);
-    buf_reset(&parser->names);
-    if (parser->body.cap >
-        (1u << 20)) { /* do not keep one large body's memory for the life of the connection */
-        buf_done(&parser->body);
-        buf_init(&parser->body, SIZE_MAX / 2);
+    /* one large request's memory is not kept for the life of the connection */
+    buf_trim(&parser->head, KEPT_BYTES);
+    buf_trim(&parser->names, KEPT_BYTES);
+    buf_trim(&parser->body, KEPT_BYTES);
+    if (parser->cap_headers > KEPT_HEADERS) {
+        free(parser->headers);
+        parser->headers = NULL;
+        parser->cap_headers = 0;
     }
-    buf_reset(&parser->body);
     memset(&parser->request, 0, sizeof parser->request);
 }
 
@@ -207,7 +212,7 @@ static const char *add_header(struct request_parser *parser, const char *line, s
     while (end > value && (end[-1] == ' ' || end[-1] == '\t'))
         end--;
     if (parser->n_headers == parser->cap_headers) {
-        parser->cap_headers = parser->cap_headers ? 2 * parser->cap_headers : 32;
+        parser->cap_headers = parser->cap_headers ? 2 * parser->cap_headers : 8;
         parser->headers =
             xreallocarray(parser->headers, parser->cap_headers, sizeof *parser->headers);
     }

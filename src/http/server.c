@@ -3,6 +3,8 @@
 #include "tellerd/http/server.h"
 
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -27,14 +29,16 @@ static void on_flush(uv_prepare_t *prepare)
     }
 }
 
+/* The next few connections, so that ten thousand idle ones hold nobody up. */
 static void on_sweep(uv_timer_t *timer)
 {
     struct http_server *server = timer->data;
     uint64_t now = clock_ns();
-    for (struct connection *connection = server->connections, *next; connection;
-         connection = next) {
-        next = connection->next;
+    struct connection *connection = server->next_swept ? server->next_swept : server->connections;
+    for (int i = 0; connection && i < SWEEP_CONNECTIONS; i++) {
+        server->next_swept = connection->next; /* connection_close moves it on, too */
         connection_sweep(connection, now);
+        connection = server->next_swept;
     }
 }
 
@@ -135,6 +139,33 @@ static void address_text(const struct sockaddr *address, char *out, size_t size)
     }
 }
 
+/* What each accepted socket is to have, set on the listener, which hands it on: no call for each
+ * connection.  A socket that cannot do it still serves. */
+static void set_tcp_options(int fd)
+{
+    static const struct {
+        int level, name, value;
+    } options[] = {
+        {IPPROTO_TCP, TCP_NODELAY, 1},
+        {SOL_SOCKET, SO_KEEPALIVE, 1},
+        {IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_IDLE_S},
+        {IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_INTERVAL_S},
+        {IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_PROBES},
+    };
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        if (setsockopt(fd, options[i].level, options[i].name, &options[i].value,
+                       sizeof options[i].value) != 0)
+            log_debug("listener.option name=%d reason=%s", options[i].name, strerror(errno));
+}
+
+static int start_listening(struct listener *listener)
+{
+    uv_os_fd_t fd;
+    if (listener->uv.handle.type == UV_TCP && uv_fileno(&listener->uv.handle, &fd) == 0)
+        set_tcp_options(fd);
+    return uv_listen(&listener->uv.stream, LISTEN_BACKLOG, on_connection);
+}
+
 static void set_tcp_address(struct listener *listener)
 {
     struct sockaddr_storage bound;
@@ -152,7 +183,7 @@ enum status http_server_listen_tcp(struct http_server *server, const struct sock
     address_text(address, listener->address, sizeof listener->address);
     int code = uv_tcp_bind(&listener->uv.tcp, address, 0);
     if (code == 0)
-        code = uv_listen(&listener->uv.stream, LISTEN_BACKLOG, on_connection);
+        code = start_listening(listener);
     if (code != 0)
         return error_set(err, STATUS_BAD_CONFIG, "cannot listen on %s: %s", listener->address,
                          uv_strerror(code));
@@ -198,7 +229,7 @@ enum status http_server_listen_unix(struct http_server *server, const char *path
     if (chmod(path, mode) != 0)
         return error_set(err, STATUS_BAD_CONFIG, "cannot set the mode of %s: %s", path,
                          strerror(errno));
-    code = uv_listen(&listener->uv.stream, LISTEN_BACKLOG, on_connection);
+    code = start_listening(listener);
     if (code != 0)
         return error_set(err, STATUS_BAD_CONFIG, "cannot listen on %s: %s", listener->address,
                          uv_strerror(code));
@@ -218,7 +249,7 @@ enum status http_server_listen_fd(struct http_server *server, int fd, int tag, s
         return STATUS_BAD_CONFIG;
     int code = is_tcp ? uv_tcp_open(&listener->uv.tcp, fd) : uv_pipe_open(&listener->uv.pipe, fd);
     if (code == 0)
-        code = uv_listen(&listener->uv.stream, LISTEN_BACKLOG, on_connection);
+        code = start_listening(listener);
     if (code != 0)
         return error_set(err, STATUS_BAD_CONFIG, "cannot listen on inherited descriptor %d: %s", fd,
                          uv_strerror(code));

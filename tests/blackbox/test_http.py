@@ -3,12 +3,13 @@
 import json
 import os
 import re
+import resource
 import signal
 import socket
 import tempfile
 import time
 
-from harness import Daemon, raw, run_tests, tiny_model, wait_for
+from harness import Daemon, Skip, raw, run_tests, tiny_model, wait_for
 
 MODEL = tiny_model("bank-third")
 daemon = Daemon(MODEL, "--header-timeout", "1s", "--body-timeout", "1s", "--max-body-bytes", "64K", "--max-headers", "20",
@@ -278,12 +279,116 @@ def test_connections_past_the_limit_are_told_so_and_a_flood_is_closed():
         wait_for(lambda: open_fds() <= base, "descriptors to be closed")
 
 
-def test_many_idle_connections_do_not_disturb():
-    idle = [daemon.connect(5) for _ in range(300)]
-    assert daemon.get("/livez").status == 200
-    for s in idle:
-        s.close()
-    wait_for(lambda: daemon.metric("process_open_fds") < 100, "descriptors to be closed")
+def status_field(d, name):
+    with open(f"/proc/{d.process.pid}/status") as f:
+        return int(re.search(rf"^{name}:\s+(\d+)", f.read(), re.M).group(1))
+
+
+def few_descriptors(soft, function):
+    """Calls function, what it starts having that soft limit of open files."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, before[1]))
+    try:
+        return function()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+MANY = 2000  # connections; this process needs as many descriptors
+
+
+def test_thousands_of_connections_begun_at_once_are_answered_and_cost_little_while_idle():
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard < MANY + 200:
+        raise Skip(f"at most {hard} open files")
+    args = (MODEL, "--kv-cache-bytes", "4M", "--max-connections", str(MANY + 10), "--header-timeout", "1m")
+    with few_descriptors(256, lambda: Daemon(*args)) as d:  # the daemon raises its own soft limit
+        def burst(n):
+            held = [socket.socket() for _ in range(n)]
+            for s in held:
+                s.setblocking(False)
+                s.connect_ex(("127.0.0.1", d.port))
+            for s in held:
+                s.setblocking(True)
+                s.settimeout(60)
+                s.sendall(b"GET /livez HTTP/1.1\r\nHost: a\r\n\r\n")
+            for s in held:
+                assert s.recv(4096).startswith(b"HTTP/1.1 200")
+            return held
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        held = burst(1000)
+        before = status_field(d, "RssAnon")
+        held += burst(MANY - 1000)
+        each = (status_field(d, "RssAnon") - before) * 1024 / (MANY - 1000)
+        if status_field(d, "VmSize") < 1 << 30:  # KiB; sanitizers take terabytes, and memory of their own
+            assert each < 8192, f"{each} bytes for an idle connection"
+        assert d.get("/livez").status == 200
+        for s in held:
+            s.close()
+        wait_for(lambda: d.metric("process_open_fds") < 100, "descriptors to be closed")
+
+
+def test_an_idle_connection_gives_back_what_its_last_request_took():
+    body = json.dumps({"prompt": "a", "max_tokens": 1, "user": "u" * 60000}).encode()
+    with Daemon(MODEL, "--kv-cache-bytes", "4M") as d:
+        def ask(n):
+            held = []
+            for _ in range(n):
+                held.append(d.connect(30))
+                held[-1].sendall(post(body))
+                assert held[-1].recv(65536).startswith(b"HTTP/1.1 200")
+            return held
+        held = ask(50)
+        before = status_field(d, "RssAnon")
+        held += ask(300)
+        each = (status_field(d, "RssAnon") - before) * 1024 / 300
+        if status_field(d, "VmSize") < 1 << 30:
+            assert each < 16384, f"{each} bytes for an idle connection that once sent {len(body)}"
+        for s in held:
+            s.close()
+
+
+def test_open_files_that_are_too_few_are_warned_of_and_their_connections_refused():
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with Daemon(MODEL, "--kv-cache-bytes", "4M", "--max-connections", "1000000") as d:
+        assert (limits[1] > 1000128) != ("max-connections: 1000000 connections need 1000128 open files" in d.log()), d.log()
+
+
+def test_a_client_that_vanishes_is_asked_for_by_the_kernel():
+    def timers():
+        with open("/proc/net/tcp") as f:
+            rows = [line.split() for line in f.readlines()[1:]]
+        here = f"0100007F:{daemon.port:04X}"
+        # state 01: established; timer 02: keep-alive
+        return [row[5].split(":")[0] for row in rows if row[1] == here and row[3] == "01"]
+    with daemon.connect(5) as s:
+        s.sendall(b"GET /livez HTTP/1.1\r\nHost: a\r\n\r\n")
+        assert s.recv(4096).startswith(b"HTTP/1.1 200")
+        wait_for(lambda: timers() and all(t == "02" for t in timers()), "a keep-alive timer")
+
+
+def test_a_body_that_drips_is_timed_out_and_a_slow_one_is_not():
+    def send(d, size, pause, most):
+        """What comes back for a body sent in pieces of size; gives up after `most` pieces."""
+        body = json.dumps({"prompt": "ab", "max_tokens": 1, "user": "u" * 3000}).encode()
+        with d.connect(30) as s:
+            s.sendall(POST + b"Connection: close\r\nContent-Length: %d\r\n\r\n" % len(body))
+            s.settimeout(pause)
+            for i in range(0, min(len(body), most * size), size):
+                try:
+                    s.sendall(body[i:i + size])
+                    return s.recv(4096)
+                except (TimeoutError, socket.timeout):
+                    pass
+            s.settimeout(30)
+            return s.recv(4096)
+
+    args = (MODEL, "--kv-cache-bytes", "4M", "--body-timeout", "1s")
+    with Daemon(*args, "--body-min-rate", "500") as d:
+        assert statuses(send(d, 10, 0.1, 1000)) == [408]  # 100 bytes a second, never a pause of a second
+        assert statuses(send(d, 200, 0.1, 1000)) == [200]  # 2000 bytes a second, for longer than body-timeout
+    with Daemon(*args, "--body-min-rate", "0") as d:
+        assert statuses(send(d, 100, 0.1, 1000)) == [200]  # any speed, for three times body-timeout
 
 
 def test_a_connection_lives_for_many_requests():

@@ -75,6 +75,27 @@ def test_stop_strings_over_tokens_and_their_hold_back():
         assert d.metric("tellerd_requests_running") == 0
 
 
+def test_silent_connections_and_a_long_queue_change_nothing_for_health():
+    script = {"faults": [{"kind": "delay", "ms": 4}], "n_blocks": 64, "n_context": 128}
+    silent, queued = 600, 200
+    with daemon(script, "--max-sequences", "4", "--max-queued", "256", "--header-timeout", "10m") as d:
+        def threads():
+            return len(os.listdir(f"/proc/{d.process.pid}/task"))
+        before = threads()
+        held = [d.connect() for _ in range(silent)]
+        streams = [d.stream("/v1/completions", {"prompt": ids("abc"), "max_tokens": 5, "ignore_eos": True}) for _ in range(queued)]
+        wait_for(lambda: d.metric("tellerd_requests_waiting") > queued / 2, "a queue")
+        while d.metric("tellerd_requests_waiting") > 0:
+            assert d.get("/health").status == 200
+            assert threads() == before
+        for s in streams:
+            assert sum(1 for chunk in s.chunks() if chunk["choices"][0]["text"]) > 0
+            s.close()
+        for s in held:
+            s.close()
+        assert threads() == before
+
+
 def test_a_stop_string_in_the_prompt_does_not_count():
     with daemon(emit(("xab", "cd"))) as d:
         assert both(d, "xab", max_tokens=10, stop=["abc"])[:2] == ("cd", "stop")

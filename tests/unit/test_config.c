@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -516,6 +517,34 @@ START_TEST(what_cannot_work_is_refused_with_its_option)
 }
 END_TEST
 
+/* Lowers a limit for good: of the test's own process. */
+START_TEST(connections_that_open_files_do_not_allow_are_not_taken)
+{
+    enum { HARD = 300, SPARE = 128 };
+    static const struct {
+        const char *content;
+        unsigned possible;
+    } cases[] = {
+        {"[limits]\nmax-connections = 172\n", HARD - SPARE}, /* just enough */
+        {"[limits]\nmax-connections = 173\n", HARD - SPARE},
+        {"[limits]\nmax-connections = 100000\n", HARD - SPARE},
+        {"[limits]\nmax-connections = 5\n", 5},
+    };
+    const struct rlimit limit = {HARD, HARD};
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        load_with_model(cases[i].content);
+        buf_reset(&text);
+        buf_add(&text, "", 0);
+        ck_assert_int_eq(config_check(&config, &text, &err), STATUS_OK);
+        ck_assert_uint_eq(config_possible_connections(&config), cases[i].possible);
+        ck_assert_int_eq(strstr(text.data, "raise the limit") != NULL,
+                         config.max_connections > cases[i].possible);
+        config_done(&config);
+    }
+}
+END_TEST
+
 START_TEST(a_model_must_be_there)
 {
     load_file("");
@@ -554,6 +583,7 @@ static void add_cases(Suite *suite)
         &a_reload_never_leaves_an_open_address_without_keys,
         &a_good_configuration_passes,
         &what_cannot_work_is_refused_with_its_option,
+        &connections_that_open_files_do_not_allow_are_not_taken,
         &a_model_must_be_there,
     };
     TCase *tcase = tcase_create("config");

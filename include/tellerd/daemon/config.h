@@ -82,6 +82,9 @@ void config_done(struct config *config);
 enum status config_check(const struct config *config, struct buf *warnings,
                          struct error *err) WARN_UNUSED;
 
+/* max_connections, or as many as the hard limit of open files lets this process have. */
+uint64_t config_possible_connections(const struct config *config);
+
 /*
  * A reload: takes the values of all options marked RELOAD from fresh (just loaded) into live, which
  * keeps its others.  Both fresh and the mixture are checked as config_check does, the second since

@@ -19,6 +19,7 @@ struct http_limits {
     uint32_t max_requests;      /* of one connection */
     uint64_t header_timeout_ns; /* from the first byte (or accept) to the end of the head: 408 */
     uint64_t body_timeout_ns;   /* between two reads of the body: 408 */
+    uint64_t body_min_rate;     /* bytes a second of a body, beyond a first body_timeout; 0 = any */
     uint64_t idle_timeout_ns;   /* keep-alive without a request: closed */
     uint64_t write_timeout_ns;  /* no byte leaves although some wait: cut */
     size_t max_output_buffer;   /* bytes that may wait for a slow reader */
