@@ -11,8 +11,8 @@
 #include "tellerd/http/exchange.h"
 
 enum {
-    INLINE_TEXT_BYTES = 8192, /* prompts up to this are rendered and tokenized on the loop, longer
-                                 ones in the pool */
+    INLINE_BODY_BYTES = 8192, /* bodies up to this are parsed, rendered and tokenized on the loop,
+                                 larger ones in the pool */
     MAX_RESPONSE_BYTES = 64 << 20, /* of one whole (not streamed) response */
     MAX_CHUNK_BYTES = 4 << 20,     /* of the events of one choice in one turn */
     MAX_CHUNK_HEAD_BYTES = 4096,
@@ -108,7 +108,10 @@ struct generation {
     struct generation *next, *previous;
     struct exchange *exchange; /* NULL once the client left or the response ended */
     enum generation_state state;
-    struct generate_request request;
+    enum request_kind kind;
+    char *body; /* as it came; owned, NULL once it was read */
+    size_t body_len;
+    struct generate_request request; /* while PREPARING the pool's, as are prompts and choices */
     struct request_limits limits;
     uint32_t tenant;
     char id[64];

@@ -40,6 +40,7 @@ static void generation_free(struct generation *generation)
         free(generation->prompts[i].logprobs);
     }
     buf_done(&generation->chunk_head);
+    free(generation->body);
     free(generation->choices);
     free(generation->prompts);
     generate_request_done(&generation->request);
@@ -55,14 +56,18 @@ static void free_when_over(struct generation *generation)
 
 static void cancel_live(struct generation *generation)
 {
+    if (generation->state == GENERATION_PREPARING)
+        return; /* nothing was submitted, and the prompts may be the pool's */
     for (uint32_t i = 0; i < generation->n_prompts; i++)
         if (generation->prompts[i].request_id)
             engine_cancel(generation->api->model.engine, generation->prompts[i].request_id);
 }
 
-/* One line for each generation: numbers and names only, never text. */
+/* One line for each generation whose request was understood: numbers and names only, never text. */
 static void log_end(const struct generation *generation, const char *outcome)
 {
+    if (generation->state == GENERATION_PREPARING || generation->n_prompts == 0)
+        return;
     uint64_t now = clock_ns();
     uint32_t n_prompt = 0, n_cached = 0, n_completion = 0;
     for (uint32_t i = 0; i < generation->n_prompts; i++) {
@@ -217,9 +222,18 @@ static void submit_all(struct generation *generation)
     }
 }
 
+static void name_ignored_fields(struct generation *generation)
+{
+    const struct http_request *http = exchange_request(generation->exchange);
+    if (generation->request.ignored[0] && http_request_header(http, "x-list-ignored-fields"))
+        exchange_add_header(generation->exchange, "x-ignored-fields", generation->request.ignored);
+}
+
 static void on_prepared(struct generation *generation)
 {
     generation->state = GENERATION_RUNNING;
+    if (generation->exchange && generation->n_prompts > 0)
+        name_ignored_fields(generation);
     if (!generation->exchange) {
         generation->state = GENERATION_OVER;
         free_when_over(generation);
@@ -234,28 +248,33 @@ static void on_prepared(struct generation *generation)
     }
 }
 
+static enum status read_and_prepare(struct generation *generation, struct error *err)
+{
+    json_t *body = NULL;
+    TRY(json_read_body(generation->body, generation->body_len, &body, err));
+    TRY(generate_request_read(&generation->request, generation->kind, body, &generation->limits,
+                              err));
+    create_prompts(generation);
+    return prompt_prepare(generation, err);
+}
+
+/* From the body's bytes to token ids.  A large body takes long to parse and its tree long to free,
+ * so both happen here. */
 static void job_work(struct api_job *job)
 {
     struct generation *generation = (struct generation *)job;
     struct error err = {0};
-    enum status status = prompt_prepare(generation, &err);
+    enum status status = read_and_prepare(generation, &err);
     generation->error = err;
     generation->error.status = status;
+    generate_request_forget_body(&generation->request);
+    free(generation->body);
+    generation->body = NULL;
 }
 
 static void job_done(struct api_job *job)
 {
     on_prepared((struct generation *)job);
-}
-
-static size_t text_bytes(const struct generation *generation)
-{
-    size_t bytes = 0;
-    if (generation->request.kind == REQUEST_CHAT)
-        return exchange_request(generation->exchange)->body_len;
-    for (uint32_t i = 0; i < generation->n_prompts; i++)
-        bytes += generation->request.prompts[i].len;
-    return bytes;
 }
 
 static struct generation *generation_new(struct api *api, struct exchange *ex,
@@ -264,6 +283,8 @@ static struct generation *generation_new(struct api *api, struct exchange *ex,
     struct generation *generation = xcalloc(1, sizeof *generation);
     generation->api = api;
     generation->exchange = ex;
+    generation->kind = kind;
+    generation->state = GENERATION_PREPARING;
     generation->owner.client_left = client_left;
     generation->job.work = job_work;
     generation->job.done = job_done;
@@ -289,34 +310,22 @@ static void generate(struct api *api, struct exchange *ex, enum request_kind kin
 {
     if (!api_require_model(api, ex))
         return;
-    const struct http_request *http = exchange_request(ex);
     struct error err = {0};
-    json_t *body = NULL;
+    uint32_t tenant;
     if (kind == REQUEST_CHAT && !api->model.chat) {
         api_respond_error(ex, STATUS_NOT_IMPLEMENTED, NULL, api->model.no_chat_reason);
         return;
     }
-    if (json_read_body(http->body, http->body_len, &body, &err) != STATUS_OK) {
+    /* once more: the key may have been withdrawn while the body was on its way */
+    if (auth_check(api, exchange_request(ex), &tenant, &err) != STATUS_OK) {
         exchange_respond_error(ex, &err);
         return;
     }
     struct generation *generation = generation_new(api, ex, kind);
-    generation->state = GENERATION_PREPARING;
-    /* the body is taken first: it is the request's from now on, also when the key was withdrawn
-     * while the body was on its way */
-    if (generate_request_read(&generation->request, kind, body, &generation->limits, &err) !=
-            STATUS_OK ||
-        auth_check(api, http, &generation->tenant, &err) != STATUS_OK) {
-        exchange_respond_error(ex, &err);
-        generation->exchange = NULL;
-        generation_free(generation);
-        return;
-    }
+    generation->tenant = tenant;
+    generation->body = exchange_take_body(ex, &generation->body_len);
     exchange_set_user(ex, &generation->owner);
-    if (generation->request.ignored[0] && http_request_header(http, "x-list-ignored-fields"))
-        exchange_add_header(ex, "x-ignored-fields", generation->request.ignored);
-    create_prompts(generation);
-    if (text_bytes(generation) > INLINE_TEXT_BYTES) {
+    if (generation->body_len > INLINE_BODY_BYTES) {
         api->hooks.run_job(api->hooks.ctx, &generation->job);
         return;
     }
@@ -506,8 +515,8 @@ void generation_flush(struct generation *generation)
 void generation_tick(struct generation *generation, uint64_t now_ns)
 {
     uint64_t keepalive = generation->api->config.keepalive_ns;
-    if (!generation->exchange || !generation->request.stream ||
-        generation->state != GENERATION_RUNNING || keepalive == 0 ||
+    if (!generation->exchange || generation->state != GENERATION_RUNNING ||
+        !generation->request.stream || keepalive == 0 ||
         now_ns - generation->last_write_ns < keepalive)
         return;
     if (!generation->headers_sent)

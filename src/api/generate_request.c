@@ -601,18 +601,27 @@ enum status generate_request_read(struct generate_request *request, enum request
     TRY(read_stop(request, err));
     TRY(read_logprobs(request, err));
     TRY(read_rest(request, err));
+    request->has_prompt_logprobs = json_field(body, "prompt_logprobs") != NULL;
     return kind == REQUEST_CHAT ? read_messages(request, err) : read_prompts(request, limits, err);
+}
+
+void generate_request_forget_body(struct generate_request *request)
+{
+    for (uint32_t i = 0; i < request->n_prompts; i++) {
+        free(request->prompts[i].ids);
+        request->prompts[i] = (struct text_prompt){0};
+    }
+    json_decref(request->body);
+    request->body = NULL;
+    request->messages = request->template_kwargs = NULL;
 }
 
 void generate_request_done(struct generate_request *request)
 {
-    for (uint32_t i = 0; i < request->n_prompts; i++)
-        free(request->prompts[i].ids);
+    generate_request_forget_body(request);
     free(request->sampling.bias);
     free(request->sampling.stop_ids);
     stop_set_done(&request->stops);
-    json_decref(request->body);
-    request->body = NULL;
     request->n_prompts = 0;
     request->sampling.bias = NULL;
     request->sampling.stop_ids = NULL;

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "api_priv.h"
-#include "tellerd/api/json_read.h"
 
 /*
  * Responses and chunks in OpenAI's shapes, written straight into a buffer: no DOM on the token
@@ -209,7 +208,7 @@ static void write_choice(struct generation *generation, struct choice *choice, s
         if (!chat)
             write_prompt_ids(prompt, out);
     }
-    if (!chat && json_field(generation->request.body, "prompt_logprobs"))
+    if (!chat && generation->request.has_prompt_logprobs)
         logprobs_write_prompt(generation, prompt, out);
     buf_add_str(out, ",\"finish_reason\":");
     write_finish(choice, out);

@@ -146,6 +146,14 @@ const struct http_request *request_parser_request(const struct request_parser *p
     return &parser->request;
 }
 
+char *request_parser_take_body(struct request_parser *parser, size_t *ret_len)
+{
+    REQUIRE(parser->state == STATE_COMPLETE);
+    parser->request.body = "";
+    parser->request.body_len = 0;
+    return buf_take(&parser->body, ret_len);
+}
+
 bool request_parser_in_request(const struct request_parser *parser)
 {
     return parser->state != STATE_COMPLETE && (parser->state != STATE_HEAD || parser->head.len > 0);

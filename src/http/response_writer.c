@@ -101,6 +101,11 @@ void *exchange_user(const struct exchange *ex)
     return ex->user;
 }
 
+char *exchange_take_body(struct exchange *ex, size_t *ret_len)
+{
+    return request_parser_take_body(ex->connection->parser, ret_len);
+}
+
 void exchange_set_max_body(struct exchange *ex, size_t max_body_bytes)
 {
     request_parser_set_max_body(ex->connection->parser, max_body_bytes);

@@ -95,7 +95,21 @@ unsigned long api_harness_allocations(void)
 
 static void run_job(void *ctx, struct api_job *job)
 {
-    (void)ctx;
+    struct api_harness *h = ctx;
+    if (h->holds_jobs) {
+        REQUIRE(!h->held_job);
+        h->held_job = job;
+        return;
+    }
+    job->work(job);
+    job->done(job);
+}
+
+void api_harness_run_job(struct api_harness *h)
+{
+    struct api_job *job = h->held_job;
+    REQUIRE(job);
+    h->held_job = NULL;
     job->work(job);
     job->done(job);
 }
@@ -117,7 +131,7 @@ void api_harness_open(struct api_harness *h, const struct tokenizer *tokenizer,
 {
     static const struct generation_defaults defaults = {-1, -1, -1, -1, -1};
     const struct api_config config = {.max_body_bytes = 1 << 25, .version = "0"};
-    const struct api_hooks hooks = {.run_job = run_job};
+    const struct api_hooks hooks = {.run_job = run_job, .ctx = h};
     const struct http_limits limits = {
         .parse = {.max_header_bytes = 65536,
                   .max_line_bytes = 8192,
@@ -177,7 +191,7 @@ void api_harness_turn(struct api_harness *h)
 
 int api_harness_post(struct api_harness *h, const char *path, const char *body)
 {
-    char request[4096];
+    char request[API_HARNESS_BODY_MAX + 1024];
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     int n = snprintf(request, sizeof request,
                      "POST %s HTTP/1.1\r\nHost: h\r\nContent-Length: %zu\r\n\r\n%s", path,
@@ -186,7 +200,8 @@ int api_harness_post(struct api_harness *h, const char *path, const char *body)
     REQUIRE(connect(fd, (const struct sockaddr *)&h->address, sizeof h->address) == 0);
     REQUIRE(write(fd, request, (size_t)n) == n);
     REQUIRE(fcntl(fd, F_SETFL, O_NONBLOCK) == 0);
-    for (uint32_t before = h->n_submitted, i = 0; h->n_submitted == before && i < 1000; i++)
+    for (uint32_t before = h->n_submitted, i = 0;
+         h->n_submitted == before && !h->held_job && i < 1000; i++)
         uv_run(&h->loop, UV_RUN_NOWAIT);
     return fd;
 }

@@ -12,7 +12,7 @@
 
 #include "tellerd/api/api.h"
 
-enum { API_HARNESS_STREAMS = 256 };
+enum { API_HARNESS_STREAMS = 256, API_HARNESS_BODY_MAX = 32768 };
 
 struct api_harness {
     uv_loop_t loop;
@@ -25,6 +25,8 @@ struct api_harness {
     uint64_t ids[API_HARNESS_STREAMS];
     void *users[API_HARNESS_STREAMS];
     uint32_t n_cancelled;
+    bool holds_jobs; /* what goes to the pool stays in held_job until api_harness_run_job */
+    struct api_job *held_job;
     struct queue_node *first, *last; /* events not yet given to the api */
 };
 
@@ -34,8 +36,11 @@ void api_harness_open(struct api_harness *h, const struct tokenizer *tokenizer,
 /* All streams must have ended and all sockets be closed. */
 void api_harness_close(struct api_harness *h);
 
-/* Connects, sends a POST of body and lets the API take it; returns the socket (non-blocking). */
+/* Connects, sends a POST of body (up to API_HARNESS_BODY_MAX) and lets the API take it; returns the
+ * socket (non-blocking). */
 int api_harness_post(struct api_harness *h, const char *path, const char *body);
+/* Does the held job, as the pool and then the loop would. */
+void api_harness_run_job(struct api_harness *h);
 /* Turns of the loop until nothing is left to do at once. */
 void api_harness_turn(struct api_harness *h);
 /* Adds an event of stream i (in order of submission) for the next api_harness_deliver. */

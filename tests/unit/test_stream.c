@@ -9,7 +9,8 @@
 #include "support/check_main.h"
 #include "support/vocab_builder.h"
 
-/* Streams as the socket sees them: the bytes of a chunk, and that a token costs no allocation. */
+/* Requests as the socket sees them, without an engine: the bytes of a chunk, that a token costs no
+ * allocation, and what happens while the pool has a request. */
 
 enum { STREAMS = 3, READ_MAX = 1 << 16 };
 
@@ -163,8 +164,113 @@ START_TEST(all_of_a_step_leaves_a_connection_as_one_chunk)
 }
 END_TEST
 
+/* --- what goes to the pool ------------------------------------------------------------------ */
+
+enum { INLINE_BYTES = 8192 }; /* of a body */
+
+/* A request with a body of exactly len bytes, taken while jobs are held. */
+static int post_of(const char *path, size_t len)
+{
+    static char body[API_HARNESS_BODY_MAX];
+    static const char begin[] = "{\"prompt\":\"ab\",\"user\":\"";
+    memset(body, 'u', len);
+    memcpy(body, begin, sizeof begin - 1);
+    memcpy(body + len - 2, "\"}", 3);
+    h.holds_jobs = true;
+    return api_harness_post(&h, path, body);
+}
+
+START_TEST(a_body_over_the_bound_is_read_in_the_pool)
+{
+    int small = post_of("/v1/completions", INLINE_BYTES);
+    ck_assert_ptr_null(h.held_job);
+    ck_assert_uint_eq(h.n_submitted, 1);
+    int large = post_of("/v1/completions", INLINE_BYTES + 1);
+    ck_assert_ptr_nonnull(h.held_job);
+    ck_assert_uint_eq(h.n_submitted, 1);
+    /* the loop is free meanwhile */
+    api_harness_token(&h, 0, 'x');
+    api_harness_end(&h, 0, FINISH_STOP);
+    api_harness_deliver(&h);
+    ck_assert_ptr_nonnull(strstr(read_now(small), "\"text\":\"x\""));
+    api_harness_run_job(&h);
+    ck_assert_uint_eq(h.n_submitted, 2);
+    api_harness_token(&h, 1, 'y');
+    api_harness_end(&h, 1, FINISH_STOP);
+    api_harness_deliver(&h);
+    ck_assert_ptr_nonnull(strstr(read_now(large), "\"text\":\"y\""));
+    close(small);
+    close(large);
+}
+END_TEST
+
+START_TEST(a_client_may_leave_while_the_pool_has_its_request)
+{
+    static const char *const paths[] = {"/v1/completions", "/tokenize", "/detokenize"};
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        int fd = post_of(paths[i], INLINE_BYTES + 1);
+        ck_assert_ptr_nonnull(h.held_job);
+        close(fd);
+        for (int turn = 0; turn < 1000 && http_server_connections(h.http) > 0; turn++)
+            uv_run(&h.loop, UV_RUN_NOWAIT);
+        ck_assert_uint_eq(http_server_connections(h.http), 0);
+        ck_assert_uint_eq(api_generations(h.api), i == 0);
+        api_harness_run_job(&h);
+        ck_assert_uint_eq(api_generations(h.api), 0);
+        ck_assert_uint_eq(h.n_submitted, 0);
+    }
+}
+END_TEST
+
+START_TEST(an_abort_answers_while_the_pool_has_the_request)
+{
+    int fd = post_of("/v1/completions", INLINE_BYTES + 1);
+    api_abort_all(h.api);
+    api_tick(h.api, UINT64_MAX);
+    api_harness_turn(&h);
+    ck_assert_ptr_nonnull(strstr(read_now(fd), "HTTP/1.1 503 "));
+    api_harness_run_job(&h);
+    ck_assert_uint_eq(api_generations(h.api), 0);
+    ck_assert_uint_eq(h.n_submitted, 0);
+    close(fd);
+}
+END_TEST
+
+START_TEST(a_large_body_is_refused_as_a_small_one_is)
+{
+    static char body[API_HARNESS_BODY_MAX];
+    static const struct {
+        const char *path, *begin, *code;
+    } cases[] = {
+        {"/v1/completions", "{\"prompt\":\"ab\",,", "\"invalid_json\""},
+        {"/v1/completions", "{\"max_tokens\":-1,\"prompt\":\"ab\",\"user\":\"", "\"max_tokens\""},
+        {"/v1/completions", "{\"user\":\"", "\"missing_required_parameter\""},
+        {"/tokenize", "{\"user\":\"", "\"missing_required_parameter\""},
+        {"/detokenize", "{\"tokens\":[1,-1],\"user\":\"", "\"invalid_value\""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        memset(body, 'u', INLINE_BYTES + 1);
+        memcpy(body, cases[i].begin, strlen(cases[i].begin));
+        memcpy(body + INLINE_BYTES - 1, "\"}", 3);
+        h.holds_jobs = true;
+        int fd = api_harness_post(&h, cases[i].path, body);
+        api_harness_run_job(&h);
+        api_harness_turn(&h);
+        const char *answer = read_now(fd);
+        ck_assert_msg(strstr(answer, "HTTP/1.1 400 ") && strstr(answer, cases[i].code), "%s",
+                      answer);
+        close(fd);
+    }
+    ck_assert_uint_eq(api_generations(h.api), 0);
+}
+END_TEST
+
 static void add_cases(Suite *suite)
 {
+    CHECK_ADD_FIXTURE(suite, "pool", set_up, tear_down, a_body_over_the_bound_is_read_in_the_pool,
+                      a_client_may_leave_while_the_pool_has_its_request,
+                      an_abort_answers_while_the_pool_has_the_request,
+                      a_large_body_is_refused_as_a_small_one_is);
     CHECK_ADD_FIXTURE(suite, "streams", set_up, tear_down, a_token_of_a_stream_allocates_nothing,
                       a_chunk_says_whose_it_is_and_what_is_new,
                       all_of_a_step_leaves_a_connection_as_one_chunk);

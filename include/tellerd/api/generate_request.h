@@ -5,10 +5,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "tellerd/api/text_stream.h"
 #include "tellerd/engine/request.h"
 #include "tellerd/model/checkpoint.h"
 #include "tellerd/model/sampler.h"
-#include "tellerd/api/text_stream.h"
 
 /*
  * A chat or completion request after every field was checked: no JSON types beyond the message
@@ -41,7 +41,8 @@ struct text_prompt {
 
 struct generate_request {
     enum request_kind kind;
-    json_t *body; /* owned; message list and prompt texts are borrowed from it */
+    json_t
+        *body; /* owned; message list and prompt texts are borrowed from it; NULL once forgotten */
     bool stream, include_usage;
     bool echo, return_token_ids;
     bool add_generation_prompt, continue_final_message;
@@ -52,6 +53,7 @@ struct generate_request {
     struct stop_set stops;
     bool logprobs; /* the response has a logprobs object */
     int32_t n_prompt_logprobs;
+    bool has_prompt_logprobs; /* the request has the field: so has the response */
     int32_t priority;
     uint64_t cache_salt;
     const json_t *messages; /* chat */
@@ -66,6 +68,9 @@ struct generate_request {
 enum status generate_request_read(struct generate_request *request, enum request_kind kind,
                                   json_t *body, const struct request_limits *limits,
                                   struct error *err) WARN_UNUSED;
+/* Frees the body, which may be large, and what of prompts and messages was borrowed from it: they
+ * have become tokens.  Any thread. */
+void generate_request_forget_body(struct generate_request *request);
 void generate_request_done(struct generate_request *request);
 
 #endif

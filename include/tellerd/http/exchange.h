@@ -28,6 +28,10 @@ uint64_t exchange_arrival_ns(const struct exchange *ex);
 void exchange_set_user(struct exchange *ex, void *user);
 void *exchange_user(const struct exchange *ex);
 
+/* In on_request or later: gives the request's body away (free with free()), NUL-terminated, never
+ * NULL, so that it outlives the exchange. */
+char *exchange_take_body(struct exchange *ex, size_t *ret_len);
+
 /* In on_headers: how large the body may be. */
 void exchange_set_max_body(struct exchange *ex, size_t max_body_bytes);
 

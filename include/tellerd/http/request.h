@@ -86,6 +86,9 @@ void request_parser_set_max_body(struct request_parser *parser, size_t max_body_
 /* Whether the announced length of the body is within its bound. */
 bool request_parser_body_fits(const struct request_parser *parser);
 const struct http_request *request_parser_request(const struct request_parser *parser);
+/* Gives the body of the complete request away (free with free()), NUL-terminated, never NULL; the
+ * request has none from then on. */
+char *request_parser_take_body(struct request_parser *parser, size_t *ret_len);
 /* Whether a request has begun (a byte of its head was seen) and is not complete. */
 bool request_parser_in_request(const struct request_parser *parser);
 
