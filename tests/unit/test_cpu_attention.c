@@ -336,6 +336,25 @@ START_TEST(chunks_blocks_and_threads_change_no_bit)
 }
 END_TEST
 
+/* A decode has few queries, which are summed straight from the cache. */
+START_TEST(a_decode_of_any_group_has_the_bits_of_a_prefill)
+{
+    static const uint32_t shapes[][2] = {{3, 64}, {4, 32}, {5, 96}, {8, 160}, {9, 64}};
+    struct way ways[] = {
+        {cpu_paths[_i], 1, 16, 300, 0}, {cpu_paths[_i], 2, 16, 1, 0}, {cpu_paths[_i], 1, 64, 1, 0}};
+    for (size_t s = 0; s < sizeof(shapes) / sizeof(shapes[0]); s++) {
+        struct problem p = problem_new(276, shapes[s][0], 1, shapes[s][1]);
+        for (int t = 0; t < 4; t++) {
+            p.type_k = cache_types[t];
+            p.type_v = cache_types[(t + 1) % 4];
+            p.window = t == 1 ? 37 : 0;
+            check_same(&p, ways, sizeof(ways) / sizeof(ways[0]), tensor_type_name(p.type_k));
+        }
+        problem_free(&p);
+    }
+}
+END_TEST
+
 START_TEST(bank_layers_too)
 {
     for (int values = BACKEND_VALUE_AUTO; values <= BACKEND_VALUE_DEDUP; values++) {
@@ -565,6 +584,7 @@ static void add_cases(Suite *suite)
     tcase_add_loop_test(each, windows_hide_old_positions, 0, N_CPU_PATHS);
     tcase_add_loop_test(each, banks_of_every_type_give_values_on_both_ways, 0, N_CPU_PATHS);
     tcase_add_loop_test(each, chunks_blocks_and_threads_change_no_bit, 0, N_CPU_PATHS);
+    tcase_add_loop_test(each, a_decode_of_any_group_has_the_bits_of_a_prefill, 0, N_CPU_PATHS);
     tcase_add_loop_test(each, bank_layers_too, 0, N_CPU_PATHS);
     tcase_add_loop_test(each, gather_is_a_materialised_value_cache_bit_for_bit, 0, N_CPU_PATHS);
     tcase_add_loop_test(each, a_sequence_has_the_same_bits_in_any_company, 0, N_CPU_PATHS);

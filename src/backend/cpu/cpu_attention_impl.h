@@ -227,11 +227,168 @@ static void queries_read(const struct cpu_attention_tile *t, float *queries)
     }
 }
 
+/* ---- few queries: straight from the cache ------------------------------------------------------
+ *
+ * A decode's queries are so few that expanding keys and values to f32 first would cost more than
+ * the products.  f32, f16 and bf16 are read as they lie.  The order of every sum is that of
+ * tiles().
+ */
+
+enum {
+    FEW_QUERIES = 8, /* of a tile, at most; a multiple of FEW_ROWS */
+    FEW_ROWS = 4,    /* queries that pass over a panel together, at most */
+    FEW_PANELS = 4,
+};
+
+INLINE bool is_plain(enum tensor_type type)
+{
+    return type == TENSOR_F32 || type == TENSOR_F16 || type == TENSOR_BF16;
+}
+
+INLINE struct vec16 plain_load(const enum tensor_type type, const uint8_t *p)
+{
+    return type == TENSOR_F32   ? vec16_load((const float *)(const void *)p)
+           : type == TENSOR_F16 ? vec16_from_f16(p)
+                                : vec16_from_bf16(p);
+}
+
+/*
+ * y[r][p] (+)= sum over k of x[r][k] * w[p][k]: rows of x ldx apart, w[p] with k at steps of `step`
+ * bytes, rows of y ldy apart, panels 16.
+ */
+#define FEW_ARGS                                                                            \
+    const float *x, size_t ldx, const uint8_t *const *w, size_t step, uint32_t n, float *y, \
+        size_t ldy, bool resume
+
+INLINE void few_body(const enum tensor_type type, const int mr, const int np, FEW_ARGS)
+{
+    struct vec16 acc[FEW_ROWS][FEW_PANELS];
+    const uint8_t *at[FEW_PANELS];
+    UNROLL for (int p = 0; p < np; p++) at[p] = w[p];
+    UNROLL for (int r = 0; r < mr; r++)
+    {
+        UNROLL for (int p = 0; p < np; p++) acc[r][p] =
+            resume ? vec16_load(y + r * ldy + p * 16) : vec16_zero();
+    }
+    for (uint32_t k = 0; k < n; k++) {
+        struct vec16 v[FEW_PANELS];
+        UNROLL for (int p = 0; p < np; p++)
+        {
+            v[p] = plain_load(type, at[p]);
+            at[p] += step;
+        }
+        UNROLL for (int r = 0; r < mr; r++)
+        {
+            struct vec16 one = vec16_set(x[r * ldx + k]);
+            UNROLL for (int p = 0; p < np; p++) acc[r][p] = vec16_fma(one, v[p], acc[r][p]);
+        }
+    }
+    UNROLL for (int r = 0; r < mr; r++)
+    {
+        UNROLL for (int p = 0; p < np; p++) vec16_store(y + r * ldy + p * 16, acc[r][p]);
+    }
+}
+
+typedef void (*few_fn)(FEW_ARGS);
+#define FEW(type, mr, np)                                                    \
+    static void few_##type##_##mr##_##np(FEW_ARGS)                           \
+    {                                                                        \
+        few_body(TENSOR_##type, mr, np, x, ldx, w, step, n, y, ldy, resume); \
+    }
+#define FEW_ROW(type, np) FEW(type, 1, np) FEW(type, 2, np) FEW(type, 3, np) FEW(type, 4, np)
+#define FEW_TYPE(type)    FEW_ROW(type, 1) FEW_ROW(type, 2) FEW_ROW(type, 4)
+FEW_TYPE(F32)
+FEW_TYPE(F16)
+FEW_TYPE(BF16)
+#define FEW_OF(type, np)                                                                         \
+    {                                                                                            \
+        NULL, few_##type##_1_##np, few_##type##_2_##np, few_##type##_3_##np, few_##type##_4_##np \
+    }
+#define FEW_ALL(type)                                                         \
+    {                                                                         \
+        NULL_ROW, FEW_OF(type, 1), FEW_OF(type, 2), NULL_ROW, FEW_OF(type, 4) \
+    }
+#define NULL_ROW \
+    {            \
+        NULL     \
+    }
+static const few_fn few_table[3][FEW_PANELS + 1][FEW_ROWS + 1] = {FEW_ALL(F32), FEW_ALL(F16),
+                                                                  FEW_ALL(BF16)};
+
+/* All of n_rows (at most FEW_QUERIES) over n_panels (at most FEW_PANELS). */
+static void few(enum tensor_type type, uint32_t n_rows, uint32_t n_panels, FEW_ARGS)
+{
+    int index = type == TENSOR_F32 ? 0 : type == TENSOR_F16 ? 1 : 2;
+    for (uint32_t p = 0, np; p < n_panels; p += np) {
+        np = n_panels - p >= 4 ? 4 : n_panels - p >= 2 ? 2 : 1;
+        for (uint32_t r = 0, mr; r < n_rows; r += mr) {
+            mr = n_rows - r < FEW_ROWS ? n_rows - r : FEW_ROWS;
+            few_table[index][np][mr](x + r * ldx, ldx, w + p, step, n, y + r * ldy + p * 16, ldy,
+                                     resume);
+        }
+    }
+}
+
+/* scores_of for few queries and plain keys in blocks of at least 16. */
+static void few_scores(const struct cpu_attention_source *s, const float *queries,
+                       uint32_t n_queries, uint32_t first, uint32_t end, float *scores,
+                       size_t stride)
+{
+    size_t panel_bytes = CPU_PANEL * elements_bytes(s->type_k, s->head_size);
+    for (uint32_t at = first; at < end; at += FEW_PANELS * CPU_PANEL) {
+        const uint8_t *panels[FEW_PANELS];
+        for (uint32_t i = at + FEW_PANELS * CPU_PANEL, n = 0; n < FEW_PANELS && i < end; n++) {
+            prefetch(s->keys + s->blocks[i / s->block_size] * s->key_stride +
+                         i % s->block_size / CPU_PANEL * panel_bytes,
+                     panel_bytes);
+            i += CPU_PANEL;
+        }
+        uint32_t n = 0;
+        for (uint32_t i = at; n < FEW_PANELS && i < end; i += CPU_PANEL)
+            panels[n++] = s->keys + s->blocks[i / s->block_size] * s->key_stride +
+                          i % s->block_size / CPU_PANEL * panel_bytes;
+        few(s->type_k, n_queries, n, queries, s->head_size, panels,
+            CPU_PANEL * elements_bytes(s->type_k, 1), s->head_size, scores + (at - first), stride,
+            false);
+    }
+}
+
+/* sums[query][D] = weighted values of positions first .. end - 1, for few queries, from the cache.
+ */
+static void few_values(const struct cpu_attention_source *s, const float *weights,
+                       uint32_t n_queries, uint32_t first, uint32_t end, float *sums)
+{
+    uint32_t n_d = s->head_size;
+    size_t row_bytes = elements_bytes(s->type_v, n_d), width = elements_bytes(s->type_v, CPU_PANEL);
+    for (uint32_t at = first, n; at < end; at += n) {
+        uint32_t skip = at % s->block_size;
+        n = end - at < s->block_size - skip ? end - at : s->block_size - skip;
+        const uint8_t *rows =
+            s->values + s->blocks[at / s->block_size] * s->value_stride + skip * row_bytes;
+        uint32_t ahead = at + n + s->block_size;
+        if (ahead < end)
+            prefetch(s->values + s->blocks[ahead / s->block_size] * s->value_stride,
+                     s->block_size * row_bytes);
+        for (uint32_t d = 0; d < n_d; d += FEW_PANELS * CPU_PANEL) {
+            const uint8_t *panels[FEW_PANELS];
+            uint32_t n_panels = 0;
+            for (uint32_t i = d; n_panels < FEW_PANELS && i < n_d; i += CPU_PANEL)
+                panels[n_panels++] = rows + i / CPU_PANEL * width;
+            few(s->type_v, n_queries, n_panels, weights + (at - first), SCORE_STRIDE, panels,
+                row_bytes, n, sums + d, n_d, at > first);
+        }
+    }
+}
+
 /* scores[query][position - first], for positions first .. end - 1 and up to a group's border. */
 static void scores_of(const struct cpu_attention_tile *t, const float *queries, uint32_t first,
                       uint32_t end, float *keys, float *scores, size_t stride)
 {
     uint32_t n_d = t->source->head_size, n_queries = t->n_rows * t->n_heads;
+    if (n_queries <= FEW_QUERIES && is_plain(t->source->type_k) && t->source->block_size > 8) {
+        few_scores(t->source, queries, n_queries, first, end, scores, stride);
+        return;
+    }
     for (uint32_t at = first; at < end; at += CPU_KEYS) {
         uint32_t n_groups = end - at > 16 ? 2 : 1;
         for (uint32_t i = 0; i < n_groups; i++)
@@ -292,6 +449,10 @@ static void chunk_attend(const struct cpu_attention_tile *t, uint32_t chunk,
         uint32_t position = t->first_position + i / t->n_heads;
         partials[i] = softmax_part(s->scores + i * SCORE_STRIDE, first, end,
                                    window_start(t->window, position), position);
+    }
+    if (n_queries <= FEW_QUERIES && !source->bank && is_plain(source->type_v)) {
+        few_values(source, s->scores, n_queries, first, end, sums);
+        return;
     }
     for (uint32_t at = first; at < end; at += CPU_KEYS) {
         uint32_t n = end - at < CPU_KEYS ? end - at : CPU_KEYS;
