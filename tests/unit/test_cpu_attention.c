@@ -567,6 +567,10 @@ START_TEST(cache_bytes_are_the_formula_of_the_paper)
     be->ops->cache_free(be, cache);
     shape.type_k = TENSOR_Q8_0;
     ck_assert_uint_eq(backend_cache_position_bytes(&shape), 13804);
+    shape.type_v = TENSOR_Q8_0; /* and the last half: docs/kv-cache.md */
+    for (int i = 15; i < 20; i++)
+        has_values[i] = false;
+    ck_assert_uint_eq(backend_cache_position_bytes(&shape), 9184);
     shape.block_size = 24;
     ck_assert_int_eq(be->ops->cache_new(be, &shape, &cache, &err), STATUS_BAD_CONFIG);
     shape.block_size = 16;
