@@ -7,7 +7,7 @@
  *
  *   bench_step MODEL [--threads N] [--cpu-path P] [--sequences N] [--rows N] [--context N]
  *              [--steps N] [--weight-type T] [--kv-type-k T] [--kv-type-v T] [--value-path W]
- *              [--clock wall|cpu]
+ *              [--activations A] [--clock wall|cpu]
  *
  * Each of N sequences has `context` positions in its cache (zeros) and gets `rows` more a step.
  * --weight-type f32, f16, bf16 or q8_0 rounds all matrices anew.  The best step is shown: others
@@ -302,6 +302,8 @@ static struct options options_of(int argc, char **argv)
             continue;
         if (strcmp(argv[i], "--cpu-path") == 0)
             o.backend.cpu_path = value;
+        else if (strcmp(argv[i], "--activations") == 0)
+            o.backend.cpu_activations = value;
         else if (strcmp(argv[i], "--clock") == 0)
             clock_used = strcmp(value, "cpu") == 0 ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC;
         else if (strcmp(argv[i], "--weight-type") == 0)

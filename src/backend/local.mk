@@ -11,7 +11,9 @@ libtellerd_a_SOURCES += \
 # The kernels: one source, compiled once per instruction set and chosen at run time.
 cpu_kernel_headers = src/backend/cpu/cpu_attention_impl.h src/backend/cpu/cpu_kernels.h \
 	src/backend/cpu/cpu_kernels_impl.h src/backend/cpu/cpu_ops_impl.h \
-	src/backend/cpu/cpu_product_impl.h src/backend/cpu/cpu_simd.h
+	src/backend/cpu/cpu_panels_impl.h src/backend/cpu/cpu_product_impl.h \
+	src/backend/cpu/cpu_product_int8_impl.h src/backend/cpu/cpu_simd.h \
+	src/backend/cpu/cpu_simd_int8.h
 libtellerd_a_SOURCES += src/backend/cpu/cpu_kernels_portable.c $(cpu_kernel_headers)
 EXTRA_DIST += src/backend/cpu/cpu_kernels_avx2.c src/backend/cpu/cpu_kernels_avx512.c
 if HAVE_AVX2
@@ -23,6 +25,6 @@ endif
 if HAVE_AVX512
 noinst_LIBRARIES += libtellerd-avx512.a
 libtellerd_avx512_a_SOURCES = src/backend/cpu/cpu_kernels_avx512.c
-libtellerd_avx512_a_CFLAGS = $(AM_CFLAGS) -mavx512f -mavx512bw -mavx512vl -mavx512dq -mfma -mf16c
+libtellerd_avx512_a_CFLAGS = $(AM_CFLAGS) -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vnni -mfma -mf16c
 TELLERD_LIBS += libtellerd-avx512.a
 endif

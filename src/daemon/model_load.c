@@ -198,7 +198,8 @@ static enum status load_weights(const struct config *config, load_progress_fn on
 {
     struct backend_config backend = {.name = config->backend,
                                      .n_threads = (uint32_t)config->threads,
-                                     .cpu_path = getenv("TELLERD_CPU_PATH")};
+                                     .cpu_path = getenv("TELLERD_CPU_PATH"),
+                                     .cpu_activations = config->cpu_activations};
     TRY(backend_open(&backend, &model->backend, err));
     struct gpt_config gpt = {
         .max_rows = (uint32_t)config->max_batch_tokens,

@@ -10,7 +10,7 @@ value_path says how a bank layer's values are summed; all three are the same in 
     dedup    the weights of equal value ids are summed first, then each distinct row is read once
 
 cache names the types (F32, BF16, F16, Q8_0) that keys and cached values are rounded to, as the key-value cache does;
-None: not at all.
+None: not at all. model.activations = "int8" rounds what products of quantised weights read, as the CPU backend does.
 
 Letters: T positions, L layers, C channels, H query heads, K kv heads, D head size, V rows of the embedding.
 """
@@ -65,9 +65,23 @@ def rotate(model, x, positions):
     return y
 
 
+def rounded(x):
+    """x to int8: in groups of 32 the nearest of -127 .. 127 times a 127th of the largest magnitude."""
+    groups = x.reshape(*x.shape[:-1], -1, 32)
+    d = np.abs(groups).max(axis=-1, keepdims=True) / 127
+    return (np.rint(groups / np.where(d > 0, d, 1)) * d).reshape(x.shape)
+
+
+def product(model, name, x):
+    """W x; activations that meet quantised weights are rounded first when model.activations is int8."""
+    if model.activations == "int8" and model.type(name) not in ("F32", "F16", "BF16"):
+        x = rounded(x)
+    return x @ model.w(name).T
+
+
 def linear(model, name, x):
     """W x (+ b) for each row of x."""
-    y = x @ model.w(name + ".weight").T
+    y = product(model, name + ".weight", x)
     return y + model.w(name + ".bias") if model.has(name + ".bias") else y
 
 
@@ -231,7 +245,7 @@ def logits(model, ids, positions=None, value_path="direct", cache=(None, None)):
         x = x + feed_forward(model, n, y)
     x = rms(x, norm_weight(model, "output_norm.weight"), model.eps)
     head = "output.weight" if model.has("output.weight") else "token_embd.weight"
-    z = x @ model.w(head).T
+    z = product(model, head, x)
     return model.softcap * np.tanh(z / model.softcap) if model.softcap else z
 
 

@@ -1,7 +1,8 @@
 """Reads a model for the reference forward pass: one description, whatever the file form. Written from docs/formats.md.
 
 load(path) gives a namespace with the numbers of docs/formats.md (L, C, H, K, D, eps, ...), lists with one entry a layer
-(value, bank_layer, window) and w(name): a weight as float64, by its GGUF name, rows outermost.
+(value, bank_layer, window) and w(name): a weight as float64, by its GGUF name, rows outermost; type(name) is its type in the file.
+activations may be set to "int8" (forward.py).
 """
 
 import json
@@ -60,7 +61,7 @@ def load_gguf(path):
         value=get("attention.value_source", ["residual"] * L), bank_layer=get("value_bank.source_layer", list(range(L))),
         sink_row=get("value_bank.sink_row"), gate=get("value_bank.gate", "none"),
         gate_channels=get("value_bank.gate_channels"), gate_scale=get("value_bank.gate_scale", 1.0),
-        w=w, has=lambda name: name in file.tensors,
+        w=w, has=lambda name: name in file.tensors, type=lambda name: file.tensors[name].type, activations="f32",
     )
 
 
@@ -109,6 +110,7 @@ def load_hf(folder):
         sink_row=bank.get("sink_row"), gate=bank.get("gate", "none"),
         gate_channels=bank.get("gate_channels"), gate_scale=bank.get("gate_scale", 1.0),
         w=lambda name: tensors[name], has=lambda name: name in tensors,
+        type=lambda name: "F32", activations="f32",
     )
 
 

@@ -78,6 +78,8 @@ static struct options options_of(int argc, char **argv)
             o.backend.n_threads = number_of(value);
         else if (strcmp(argv[i], "--cpu-path") == 0)
             o.backend.cpu_path = value;
+        else if (strcmp(argv[i], "--activations") == 0)
+            o.backend.cpu_activations = value;
         else if (strcmp(argv[i], "--chunk") == 0)
             o.chunk = number_of(value);
         else if (strcmp(argv[i], "--value-path") == 0)

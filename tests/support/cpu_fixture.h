@@ -28,9 +28,11 @@ static const char *const cpu_paths[] = {"portable", "avx2", "avx512"};
 enum { N_CPU_PATHS = 3 };
 
 /* Opens a kernel set; NULL when this machine or build lacks it. */
-static inline struct backend *fixture_open(const char *path, uint32_t n_threads)
+static inline struct backend *fixture_open_as(const char *path, const char *activations,
+                                              uint32_t n_threads)
 {
-    struct backend_config config = {.name = "cpu", .cpu_path = path, .n_threads = n_threads};
+    struct backend_config config = {
+        .name = "cpu", .cpu_path = path, .cpu_activations = activations, .n_threads = n_threads};
     struct backend *be = NULL;
     struct error err;
     enum status status = backend_open(&config, &be, &err);
@@ -38,6 +40,11 @@ static inline struct backend *fixture_open(const char *path, uint32_t n_threads)
         return NULL;
     ck_assert_msg(status == STATUS_OK, "%s", err.text);
     return be;
+}
+
+static inline struct backend *fixture_open(const char *path, uint32_t n_threads)
+{
+    return fixture_open_as(path, "auto", n_threads);
 }
 
 /* The widest set of this machine. */

@@ -352,6 +352,10 @@ START_TEST(backends_open_by_name)
     setenv("TELLERD_CPU_PATH", "mmx", 1);
     ck_assert_int_eq(backend_open(&config, &be, &err), STATUS_BAD_CONFIG);
     unsetenv("TELLERD_CPU_PATH");
+    config.cpu_activations = "int4";
+    ck_assert_int_eq(backend_open(&config, &be, &err), STATUS_BAD_CONFIG);
+    ck_assert_ptr_nonnull(strstr(err.text, "auto, int8 or f32"));
+    config.cpu_activations = NULL;
     config.name = "cuda";
     ck_assert_int_eq(backend_open(&config, &be, &err), STATUS_BAD_CONFIG);
     ck_assert_ptr_nonnull(strstr(err.text, "CUDA"));

@@ -10,10 +10,11 @@
  * Threads: all calls for one backend come from one thread at a time (the engine, or the loader
  * before it starts).
  *
- * Numbers: activations are f32.  Every result of a row depends on that row's inputs alone, never on
- * how many rows the step has, how they are chunked or how many threads run: reductions go in one
- * fixed order (products: k ascending; attention: fixed key chunks of BACKEND_KEY_CHUNK positions,
- * combined in order; bank sums in slot order).
+ * Numbers: activations are f32; where they meet quantised weights the CPU backend rounds them to
+ * int8 in groups of 32 (unless cpu_activations says f32).  Every result of a row depends on that
+ * row's inputs alone, never on how many rows the step has, how they are chunked or how many threads
+ * run: reductions go in one fixed order (products: k ascending; attention: fixed key chunks of
+ * BACKEND_KEY_CHUNK positions, combined in order; bank sums in slot order).
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -46,6 +47,8 @@ struct backend_config {
     uint32_t n_threads;   /* 0 = one per core (at most 16) */
     const char *cpu_path; /* NULL or "auto", "portable", "avx2", "avx512": forces a kernel set
                              (environment TELLERD_CPU_PATH in tests) */
+    const char *cpu_activations; /* how activations meet quantised weights: NULL or "auto", "int8"
+                                    (rounded, in groups of 32), "f32" (as they are) */
 };
 
 /* How a weight is used. */

@@ -134,6 +134,20 @@ INLINE void prefetch(const uint8_t *from, size_t n)
         __builtin_prefetch(from + i);
 }
 
+/* 16 keys, side by side, to out[n_d][16].  int8: per 32 numbers d f16[16], codes i8[32][16]. */
+static void key_panel_expand(enum tensor_type type, const uint8_t *panel, uint32_t n_d, float *out)
+{
+    if (type != TENSOR_Q8_0) {
+        panel_expand(type, panel, n_d, 0, n_d, out);
+        return;
+    }
+    for (uint32_t g = 0; g < n_d / 32; g++, panel += 544) {
+        struct vec16 d = vec16_from_f16(panel);
+        for (uint32_t i = 0; i < 32; i++, out += 16)
+            vec16_store(out, vec16_mul(vec16_from_i8(panel + 32 + i * 16), d));
+    }
+}
+
 /* Keys of positions first .. first + 15 (a multiple of 16, below `end`) to out[D][16]. */
 static void keys_expand(const struct cpu_attention_source *s, uint32_t first, uint32_t end,
                         float *out)
@@ -156,7 +170,7 @@ static void keys_expand(const struct cpu_attention_source *s, uint32_t first, ui
         prefetch(s->keys + s->blocks[ahead / s->block_size] * s->key_stride +
                      ahead % s->block_size / 16 * panel_bytes,
                  panel_bytes);
-    panel_expand(s->type_k, block + first % s->block_size / 16 * panel_bytes, 0, n_d, out);
+    key_panel_expand(s->type_k, block + first % s->block_size / 16 * panel_bytes, n_d, out);
 }
 
 /* Values of positions first .. first + n - 1 (of a sequence that ends at `end`) to out[n][D]. */

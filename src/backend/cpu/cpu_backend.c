@@ -38,7 +38,8 @@ static bool has_avx512(void)
 {
 #ifdef HAVE_AVX512
     return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
+           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512vnni");
 #else
     return false;
 #endif
@@ -70,6 +71,15 @@ static enum status choose_kernels(const char *path, const struct cpu_kernels **r
                      "kernels are auto, portable, avx2 or avx512, not \"%.40s\"", path);
 }
 
+static enum status choose_activations(const char *name, bool *ret_int8, struct error *err)
+{
+    *ret_int8 = !name || strcmp(name, "auto") == 0 || strcmp(name, "int8") == 0;
+    if (*ret_int8 || strcmp(name, "f32") == 0)
+        return STATUS_OK;
+    return error_param(err, STATUS_BAD_CONFIG, "cpu_activations",
+                       "activations are auto, int8 or f32, not \"%.40s\"", name);
+}
+
 static void cpu_close(struct backend *be)
 {
     struct cpu_backend *cpu = cpu_of(be);
@@ -89,12 +99,16 @@ static enum status cpu_open(const struct backend_config *config, struct backend 
     if (!path || strcmp(path, "auto") == 0)
         path = getenv("TELLERD_CPU_PATH");
     const struct cpu_kernels *kernels = NULL;
+    bool int8;
     enum status status = choose_kernels(path && *path ? path : "auto", &kernels, err);
+    if (!status)
+        status = choose_activations(config->cpu_activations, &int8, err);
     if (status)
         return status;
     struct cpu_backend *cpu = xcalloc(1, sizeof(*cpu));
     cpu->base.ops = &cpu_backend_ops;
     cpu->kernels = kernels;
+    cpu->int8 = int8;
     cpu->n_threads = config->n_threads ? config->n_threads : cpu_default_threads();
     cpu->scratch_bytes = (size_t)cpu->n_threads * CPU_SCRATCH * sizeof(float);
     cpu->scratch = big_alloc(cpu->scratch_bytes, true);

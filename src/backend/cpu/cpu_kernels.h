@@ -22,13 +22,24 @@ enum {
     CPU_MAX_HEAD = 512, /* head size */
 };
 
+/* A group of 32 numbers of a row, rounded to int8: number i is codes[i] * d. */
+struct cpu_int8_group {
+    int8_t codes[32];
+    float d, d_sum;           /* d_sum: d times the sum of the codes */
+    int32_t start, start_low; /* -128 times the sum of all codes, and of the first 16 */
+};
+
+/* How rows are packed for a product. */
+enum cpu_rows { CPU_ROWS_F32, CPU_ROWS_INT8 };
+
 /* y[n_rows, n_out] = x[n_rows, n_k] w^T (+ bias) (+ y).  w: panels of cpu_panels.h.  x: packed. */
 struct cpu_product {
     enum tensor_type type;
     const uint8_t *panels;
     size_t panel_bytes;
     uint32_t n_k, n_out, n_rows;
-    const float *x;
+    enum cpu_rows rows;
+    const void *x; /* packed: floats, or groups */
     float *y;
     const float *bias; /* [n_out] or NULL */
     bool accumulate;
@@ -73,9 +84,9 @@ struct cpu_kernels {
      * side by side (one row packed is the row itself).  pack_tiles: how many tiles there are; pack:
      * does some of them.
      */
-    uint32_t (*pack_tiles)(uint32_t n_rows);
-    void (*pack)(const float *x, uint32_t n_k, uint32_t n_rows, uint32_t first_tile,
-                 uint32_t n_tiles, float *out);
+    uint32_t (*pack_tiles)(enum cpu_rows rows, uint32_t n_rows);
+    void (*pack)(enum cpu_rows rows, const float *x, uint32_t n_k, uint32_t n_rows,
+                 uint32_t first_tile, uint32_t n_tiles, void *out);
     /* Panels first .. first + n - 1 of the product.  scratch: CPU_PRODUCT_SCRATCH floats. */
     void (*product)(const struct cpu_product *p, uint32_t first, uint32_t n, float *scratch);
 
@@ -112,8 +123,8 @@ struct cpu_kernels {
 };
 
 enum {
-    /* two panels of a range, the sums of two panels */
-    CPU_PRODUCT_SCRATCH = 2 * CPU_RANGE * CPU_PANEL + 2 * CPU_ROW_CHUNK * CPU_PANEL,
+    /* two panels of a range, the sums of two panels; int8: two of 768 k, a byte each, and scales */
+    CPU_PRODUCT_SCRATCH = 2 * CPU_RANGE * CPU_PANEL + 2 * CPU_ROW_CHUNK * CPU_PANEL + 2400,
     /* queries, outputs twice, keys, values; scores; max and sum */
     CPU_ATTENTION_SCRATCH =
         3 * CPU_QUERIES * CPU_MAX_HEAD + 2 * CPU_KEYS * CPU_MAX_HEAD + CPU_QUERIES * (256 + 16 + 4),

@@ -11,22 +11,13 @@
 #include "cpu_panels.h"
 #include "tellerd/base/status.h"
 
-/* Bytes of 16 blocks as packed. */
-static size_t packed_block(enum tensor_type type)
-{
-    switch (type) {
-    case TENSOR_Q4_K:
-        return 2368;
-    case TENSOR_Q5_K:
-        return 2880;
-    default:
-        return (size_t)CPU_PANEL * tensor_block_bytes(type);
-    }
-}
-
 size_t cpu_panel_bytes(enum tensor_type type, uint32_t n_k)
 {
-    return n_k / tensor_block_elements(type) * packed_block(type);
+    if (!cpu_type_quantised(type))
+        return (size_t)n_k * CPU_PANEL * tensor_block_bytes(type);
+    size_t bytes = n_k / CPU_GROUP * cpu_group_codes(type) +
+                   n_k / tensor_block_elements(type) * cpu_block_scales(type);
+    return (bytes + CPU_PANEL_ALIGN - 1) / CPU_PANEL_ALIGN * CPU_PANEL_ALIGN;
 }
 
 static void put_u16(uint8_t *out, uint16_t value)
@@ -34,62 +25,41 @@ static void put_u16(uint8_t *out, uint16_t value)
     memcpy(out, &value, 2);
 }
 
-/* Codes of 4 bits of output o: n of them from low, at nibbles [n / 2][16]. */
-static void pack_nibbles(uint8_t *nibbles, const uint8_t *codes, int n, int o)
+/* The codes of output o in one group (zero before the first output). */
+static void pack_codes(enum tensor_type type, const uint8_t *codes, uint8_t *out, uint32_t o)
 {
-    for (int k = 0; k < n; k += 2)
-        nibbles[k / 2 * CPU_PANEL + o] = (uint8_t)((codes[k] & 15) | (codes[k + 1] & 15) << 4);
-}
-
-static void pack_fifth_bits(uint8_t *words, const uint8_t *codes, int n, int o)
-{
-    for (int k = 0; k < n; k++) {
-        uint8_t *byte = words + 2 * k + o / 8;
-        *byte |= (uint8_t)((codes[k] >> 4 & 1) << o % 8);
+    uint8_t *high = out + 256;
+    for (uint32_t k = 0; k < CPU_GROUP; k++) {
+        uint32_t quad = k / 4, at = o * 4 + k % 4;
+        if (type == TENSOR_Q8_0) {
+            out[quad * 64 + at] = codes[k] ^ 0x80; /* from two's complement to plus 128 */
+            continue;
+        }
+        out[quad / 2 * 64 + at] |= (uint8_t)((codes[k] & 15) << 4 * (quad % 2));
+        if (type == TENSOR_Q6_K)
+            high[quad / 4 * 64 + at] |= (uint8_t)(codes[k] >> 4 << 2 * (quad % 4));
+        else if (cpu_group_codes(type) > 256)
+            high[at] |= (uint8_t)(codes[k] >> 4 << quad);
     }
 }
 
-/* Puts the block of output o into the packed block (zero before the first output). */
-static void pack_block(enum tensor_type type, const struct tensor_block *b, uint8_t *out, int o)
+/* The scales of output o in one block. */
+static void pack_scales(enum tensor_type type, const struct tensor_block *b, uint8_t *out,
+                        uint32_t o)
 {
     put_u16(out + 2 * o, b->d);
-    uint8_t *after_d = out + 32, *after_m = out + 64;
-    if (type == TENSOR_Q4_1 || type == TENSOR_Q5_1 || type == TENSOR_Q4_K || type == TENSOR_Q5_K)
-        put_u16(after_d + 2 * o, b->m);
-    switch (type) {
-    case TENSOR_Q8_0:
-        for (int k = 0; k < 32; k++)
-            after_d[k * CPU_PANEL + o] = b->codes[k];
-        break;
-    case TENSOR_Q4_0:
-        pack_nibbles(after_d, b->codes, 32, o);
-        break;
-    case TENSOR_Q5_0:
-        pack_nibbles(after_d, b->codes, 32, o);
-        pack_fifth_bits(after_d + 256, b->codes, 32, o);
-        break;
-    case TENSOR_Q4_1:
-        pack_nibbles(after_m, b->codes, 32, o);
-        break;
-    case TENSOR_Q5_1:
-        pack_nibbles(after_m, b->codes, 32, o);
-        pack_fifth_bits(after_m + 256, b->codes, 32, o);
-        break;
-    case TENSOR_Q6_K:
-        for (int i = 0; i < 16; i++)
-            after_d[i * CPU_PANEL + o] = b->scales[i];
-        pack_nibbles(after_d + 256, b->codes, 256, o);
-        for (int k = 0; k < 256; k++)
-            after_d[2304 + k / 4 * CPU_PANEL + o] |= (uint8_t)(b->codes[k] >> 4 << 2 * (k % 4));
-        break;
-    default: /* Q4_K, Q5_K */
-        for (int i = 0; i < 8; i++) {
-            after_m[i * CPU_PANEL + o] = b->scales[i];
-            after_m[128 + i * CPU_PANEL + o] = b->mins[i];
+    if (type == TENSOR_Q6_K) {
+        for (uint32_t i = 0; i < 16; i++)
+            out[32 + i * CPU_PANEL + o] = b->scales[i];
+        return;
+    }
+    if (cpu_block_scales(type) > 32)
+        put_u16(out + 32 + 2 * o, b->m);
+    if (cpu_block_scales(type) > 64) {
+        for (uint32_t i = 0; i < 8; i++) {
+            out[64 + i * CPU_PANEL + o] = b->scales[i];
+            out[64 + 128 + i * CPU_PANEL + o] = b->mins[i];
         }
-        pack_nibbles(after_m + 256, b->codes, 256, o);
-        if (type == TENSOR_Q5_K)
-            pack_fifth_bits(after_m + 2304, b->codes, 256, o);
     }
 }
 
@@ -98,7 +68,9 @@ void cpu_panel_pack(const struct tensor *source, uint32_t panel, uint8_t *out)
     enum tensor_type type = source->type;
     uint32_t n_k = (uint32_t)source->columns, elements = tensor_block_elements(type);
     size_t unit = tensor_block_bytes(type), row_bytes = n_k / elements * unit;
-    size_t packed = packed_block(type);
+    uint8_t *scales = out;
+    if (cpu_type_quantised(type))
+        scales += n_k / CPU_GROUP * cpu_group_codes(type);
     memset(out, 0, cpu_panel_bytes(type, n_k));
     for (uint32_t o = 0; o < CPU_PANEL; o++) {
         uint64_t row = (uint64_t)panel * CPU_PANEL + o;
@@ -108,11 +80,14 @@ void cpu_panel_pack(const struct tensor *source, uint32_t panel, uint8_t *out)
         for (uint32_t i = 0; i < n_k / elements; i++) {
             if (elements == 1) {
                 memcpy(out + ((size_t)i * CPU_PANEL + o) * unit, from + i * unit, unit);
-            } else {
-                struct tensor_block b;
-                tensor_block_read(type, from + i * unit, &b);
-                pack_block(type, &b, out + i * packed, (int)o);
+                continue;
             }
+            struct tensor_block b;
+            tensor_block_read(type, from + i * unit, &b);
+            for (uint32_t g = 0, n = elements / CPU_GROUP; g < n; g++)
+                pack_codes(type, b.codes + g * CPU_GROUP,
+                           out + ((size_t)i * n + g) * cpu_group_codes(type), o);
+            pack_scales(type, &b, scales + i * cpu_block_scales(type), o);
         }
     }
 }

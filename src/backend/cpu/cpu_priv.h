@@ -19,6 +19,7 @@ struct cpu_backend {
     char description[64];
     float *scratch; /* [n_threads][CPU_SCRATCH] */
     size_t scratch_bytes;
+    bool int8;     /* quantised weights take activations rounded to int8 */
     float *packed; /* rows of a product, grown to the largest so far */
     size_t packed_floats;
     enum backend_value_path value_path;

@@ -9,6 +9,7 @@
  * the same bits in a tile of 1 and of 12, whichever of the ways below was taken.
  */
 #include "cpu_kernels.h"
+#include "cpu_panels_impl.h"
 #include "cpu_simd.h"
 
 /* ---- tiles: y[r][p] (+)= sum over k of x[r][k] * w[p][k] ------------------------------------ */
@@ -134,14 +135,15 @@ static void tile_panels(bool packed, uint32_t mr, const float *x, size_t ldx, co
     }
 }
 
-/* n_rows are cut into tiles as even as can be: how many, and where tile t begins. */
-INLINE uint32_t tile_count(uint32_t n_rows)
+/* n_rows are cut into tiles of at most `most`, as even as can be: how many, and where tile t
+ * begins. */
+INLINE uint32_t tile_count(uint32_t n_rows, uint32_t most)
 {
-    return (n_rows + SIMD_MAX_ROW - 1) / SIMD_MAX_ROW;
+    return (n_rows + most - 1) / most;
 }
-INLINE uint32_t tile_begin(uint32_t n_rows, uint32_t t)
+INLINE uint32_t tile_begin(uint32_t n_rows, uint32_t most, uint32_t t)
 {
-    uint32_t n = tile_count(n_rows), extra = n_rows % n;
+    uint32_t n = tile_count(n_rows, most), extra = n_rows % n;
     return n_rows / n * t + (t < extra ? t : extra);
 }
 
@@ -150,8 +152,8 @@ static void tiles(const float *x, size_t ldx, uint32_t n_rows, const float *w, s
                   size_t wp, uint32_t n_panels, uint32_t n, float *y, size_t ldy, size_t yp,
                   bool resume)
 {
-    for (uint32_t t = 0, row = 0; t < tile_count(n_rows); t++) {
-        uint32_t next = tile_begin(n_rows, t + 1);
+    for (uint32_t t = 0, row = 0; t < tile_count(n_rows, SIMD_MAX_ROW); t++) {
+        uint32_t next = tile_begin(n_rows, SIMD_MAX_ROW, t + 1);
         tile_panels(false, next - row, x + row * ldx, ldx, w, ldw, wp, n_panels, n, y + row * ldy,
                     ldy, yp, resume);
         row = next;
@@ -159,11 +161,12 @@ static void tiles(const float *x, size_t ldx, uint32_t n_rows, const float *w, s
 }
 
 /* Rows of x for products: tile after tile, in each the rows' values of one k side by side. */
-static void kernel_pack(const float *x, uint32_t n_k, uint32_t n_rows, uint32_t first_tile,
-                        uint32_t n_tiles, float *out)
+static void pack_f32(const float *x, uint32_t n_k, uint32_t n_rows, uint32_t first_tile,
+                     uint32_t n_tiles, float *out)
 {
     for (uint32_t t = first_tile; t < first_tile + n_tiles; t++) {
-        uint32_t row = tile_begin(n_rows, t), mr = tile_begin(n_rows, t + 1) - row;
+        uint32_t row = tile_begin(n_rows, SIMD_MAX_ROW, t),
+                 mr = tile_begin(n_rows, SIMD_MAX_ROW, t + 1) - row;
         const float *from = x + (size_t)row * n_k;
         float *to = out + (size_t)row * n_k;
         if (mr == SIMD_MAX_ROW) { /* most of them: a constant that the compiler can unroll */
@@ -180,101 +183,26 @@ static void kernel_pack(const float *x, uint32_t n_k, uint32_t n_rows, uint32_t 
     }
 }
 
-static uint32_t kernel_pack_tiles(uint32_t n_rows)
-{
-    return tile_count(n_rows);
-}
-
 /* ---- panels: groups of 32 k ----------------------------------------------------------------- */
 
-/* What the codes of a group of 32 k are multiplied by and added to. */
+/* One group: its weights, or codes and what they are multiplied by and added to. */
 struct group {
-    const uint8_t *codes, *high;
-    struct vec16 d, d_second, m; /* d_second: of the upper 16 k (Q6_K) */
+    const uint8_t *codes;
+    struct quant_scales scales;
 };
 
-INLINE void group_open(const enum tensor_type type, const uint8_t *panel, uint32_t g,
+/* n_k: of the panel, a multiple of 32. */
+INLINE void group_open(const enum tensor_type type, const uint8_t *panel, uint32_t n_k, uint32_t g,
                        struct group *ret)
 {
-    const uint8_t *p;
-    switch (type) {
-    case TENSOR_Q8_0:
-        p = panel + (size_t)g * 544;
-        *ret = (struct group){.codes = p + 32, .d = vec16_from_f16(p)};
-        break;
-    case TENSOR_Q4_0:
-        p = panel + (size_t)g * 288;
-        *ret = (struct group){.codes = p + 32, .d = vec16_from_f16(p)};
-        ret->m = vec16_mul(ret->d, vec16_set(-8.0f));
-        break;
-    case TENSOR_Q4_1:
-        p = panel + (size_t)g * 320;
-        *ret = (struct group){.codes = p + 64, .d = vec16_from_f16(p), .m = vec16_from_f16(p + 32)};
-        break;
-    case TENSOR_Q5_0:
-        p = panel + (size_t)g * 352;
-        *ret = (struct group){.codes = p + 32, .high = p + 288, .d = vec16_from_f16(p)};
-        ret->m = vec16_mul(ret->d, vec16_set(-16.0f));
-        break;
-    case TENSOR_Q5_1:
-        p = panel + (size_t)g * 384;
-        *ret = (struct group){
-            .codes = p + 64, .high = p + 320, .d = vec16_from_f16(p), .m = vec16_from_f16(p + 32)};
-        break;
-    case TENSOR_Q4_K:
-    case TENSOR_Q5_K: {
-        uint32_t sub = g % 8;
-        p = panel + (size_t)(g / 8) * (type == TENSOR_Q4_K ? 2368 : 2880);
-        struct vec16 d = vec16_from_f16(p), m = vec16_from_f16(p + 32);
-        *ret = (struct group){.codes = p + 320 + sub * 256, .high = p + 2368 + sub * 64};
-        ret->d = vec16_mul(d, vec16_from_bytes(bytes16_field(p + 64 + sub * 16, 0, 255)));
-        ret->m =
-            vec16_sub(vec16_zero(),
-                      vec16_mul(m, vec16_from_bytes(bytes16_field(p + 192 + sub * 16, 0, 255))));
-        break;
-    }
-    case TENSOR_Q6_K: {
-        uint32_t sub = g % 8;
-        p = panel + (size_t)(g / 8) * 3360;
-        struct vec16 d = vec16_from_f16(p);
-        *ret = (struct group){.codes = p + 288 + sub * 256, .high = p + 2336 + sub * 128};
-        ret->d = vec16_mul(d, vec16_from_i8(p + 32 + sub * 32));
-        ret->d_second = vec16_mul(d, vec16_from_i8(p + 48 + sub * 32));
-        break;
-    }
-    case TENSOR_F32:
-        ret->codes = panel + (size_t)g * 32 * 64;
-        break;
-    default: /* F16, BF16 */
-        ret->codes = panel + (size_t)g * 32 * 32;
-    }
+    const bool plain = !cpu_type_quantised(type);
+    const size_t bytes = plain ? (type == TENSOR_F32 ? 32 * 64 : 32 * 32) : cpu_group_codes(type);
+    ret->codes = panel + g * bytes;
+    if (!plain)
+        ret->scales = quant_scales_of(type, panel + n_k / CPU_GROUP * bytes, g);
 }
 
-/* The code bytes of k, k + 1, k even: nibbles with what lies above them. */
-INLINE void group_codes(const enum tensor_type type, const struct group *g, const uint32_t k,
-                        struct vec16 *even, struct vec16 *odd)
-{
-    const uint8_t *pair = g->codes + k / 2 * 16;
-    if (type == TENSOR_Q4_0 || type == TENSOR_Q4_1 || type == TENSOR_Q4_K) {
-        vec16_from_nibbles(pair, even, odd);
-        return;
-    }
-    struct bytes16 a = bytes16_field(pair, 0, 15), b = bytes16_field(pair, 4, 15);
-    if (type == TENSOR_Q6_K) {
-        const uint8_t *top = g->high + k / 4 * 16;
-        struct bytes16 ta = k % 4 == 0 ? bytes16_field(top, 0, 3) : bytes16_field(top, 4, 3);
-        struct bytes16 tb = k % 4 == 0 ? bytes16_field(top, 2, 3) : bytes16_field(top, 6, 3);
-        a = bytes16_or(a, bytes16_times16(ta));
-        b = bytes16_or(b, bytes16_times16(tb));
-    } else {
-        a = bytes16_or(a, bytes16_fifth(g->high + 2 * k));
-        b = bytes16_or(b, bytes16_fifth(g->high + 2 * k + 2));
-    }
-    *even = vec16_from_bytes(a);
-    *odd = vec16_from_bytes(b);
-}
-
-/* The weights of k and k + 1 in the group (k even, 0..30); k % 4 is a constant where it matters. */
+/* The weights of k and k + 1 in the group (k even, 0..30, a constant unless the type is plain). */
 INLINE void group_pair(const enum tensor_type type, const struct group *g, const uint32_t k,
                        struct vec16 *even, struct vec16 *odd)
 {
@@ -291,52 +219,41 @@ INLINE void group_pair(const enum tensor_type type, const struct group *g, const
         *even = vec16_from_bf16(g->codes + k * 32);
         *odd = vec16_from_bf16(g->codes + k * 32 + 32);
         break;
-    case TENSOR_Q8_0:
-        *even = vec16_mul(vec16_from_i8(g->codes + k * 16), g->d);
-        *odd = vec16_mul(vec16_from_i8(g->codes + k * 16 + 16), g->d);
-        break;
-    case TENSOR_Q6_K: {
-        struct vec16 zero_point = vec16_set(32.0f), d = k < 16 ? g->d : g->d_second;
-        group_codes(type, g, k, even, odd);
-        *even = vec16_mul(vec16_sub(*even, zero_point), d);
-        *odd = vec16_mul(vec16_sub(*odd, zero_point), d);
-        break;
+    default: {
+        const int q = (int)k / 4, i = (int)k % 4;
+        struct bytes64 quad = quant_quad(type, g->codes, q);
+        *even = quant_weights(type, quad, &g->scales, q, i);
+        *odd = quant_weights(type, quad, &g->scales, q, i + 1);
     }
-    default:
-        group_codes(type, g, k, even, odd);
-        *even = vec16_fma(*even, g->d, g->m);
-        *odd = vec16_fma(*odd, g->d, g->m);
     }
 }
 
 /* Expands groups first .. first + n - 1 of a panel to w [n * 32][16]. */
-INLINE void groups_expand_body(const enum tensor_type type, const uint8_t *panel, uint32_t first,
-                               uint32_t n, float *w)
+INLINE void groups_expand_body(const enum tensor_type type, const uint8_t *panel, uint32_t n_k,
+                               uint32_t first, uint32_t n, float *w)
 {
     for (uint32_t i = 0; i < n; i++) {
         struct group g;
-        group_open(type, panel, first + i, &g);
-        for (uint32_t k = 0; k < 32; k += 4) {
-            UNROLL for (uint32_t j = 0; j < 4; j += 2)
-            {
-                struct vec16 even, odd;
-                group_pair(type, &g, k + j, &even, &odd);
-                vec16_store(w + (k + j) * 16, even);
-                vec16_store(w + (k + j) * 16 + 16, odd);
-            }
+        group_open(type, panel, n_k, first + i, &g);
+        UNROLL for (uint32_t k = 0; k < 32; k += 2)
+        {
+            struct vec16 even, odd;
+            group_pair(type, &g, k, &even, &odd);
+            vec16_store(w + k * 16, even);
+            vec16_store(w + k * 16 + 16, odd);
         }
         w += 32 * 16;
     }
 }
 
 /* k of a panel from k0, a multiple of 32, to w[n][16]. */
-static void panel_expand(enum tensor_type type, const uint8_t *panel, uint32_t k0, uint32_t n,
-                         float *w)
+static void panel_expand(enum tensor_type type, const uint8_t *panel, uint32_t n_k, uint32_t k0,
+                         uint32_t n, float *w)
 {
     uint32_t g = k0 / 32, whole = n / 32;
-#define EXPAND(T)                                  \
-    case T:                                        \
-        groups_expand_body(T, panel, g, whole, w); \
+#define EXPAND(T)                                       \
+    case T:                                             \
+        groups_expand_body(T, panel, n_k, g, whole, w); \
         break;
     switch (type) {
         EXPAND(TENSOR_F32)
@@ -371,6 +288,8 @@ INLINE void product_finish(const struct cpu_product *p, uint32_t row, uint32_t p
 {
     uint32_t first = panel * 16, n = p->n_out - first < 16 ? p->n_out - first : 16;
     float *y = p->y + (size_t)row * p->n_out + first;
+    if (first >= p->n_out) /* panels that only make their number even */
+        return;
     if (n == 16) {
         if (p->bias)
             sum = vec16_add(sum, vec16_load(p->bias + first));
@@ -392,9 +311,7 @@ enum { DIRECT_ROWS = SIMD_MAX_ROW < 6 ? SIMD_MAX_ROW : 6 };
 /* A panel is read once, front to back: asks for what comes some groups later. */
 INLINE void group_prefetch(const enum tensor_type type, const struct group *g)
 {
-    const size_t size = type == TENSOR_F16 || type == TENSOR_BF16 ? 1024
-                        : type == TENSOR_Q8_0                     ? 544
-                                                                  : 288;
+    const size_t size = type == TENSOR_F16 || type == TENSOR_BF16 ? 1024 : cpu_group_codes(type);
     const uint8_t *at = g->codes + (size < 1024 ? 4 : 2) * size;
     for (size_t i = 0; i < size; i += 64)
         __builtin_prefetch(at + i);
@@ -415,10 +332,11 @@ INLINE void direct_body(const enum tensor_type type, const int mr, const int np,
         struct group g[2];
         UNROLL for (int j = 0; j < np; j++)
         {
-            group_open(type, w + j * p->panel_bytes, i, &g[j]);
+            group_open(type, w + j * p->panel_bytes, p->n_k, i, &g[j]);
             group_prefetch(type, &g[j]);
         }
-        for (uint32_t k = 0; k < 32; k += 2) {
+        UNROLL for (uint32_t k = 0; k < 32; k += 2)
+        {
             struct vec16 even[2], odd[2];
             UNROLL for (int j = 0; j < np; j++) group_pair(type, &g[j], k, &even[j], &odd[j]);
             UNROLL for (int r = 0; r < mr; r++)
@@ -503,7 +421,8 @@ static void product_panels(const struct cpu_product *p, uint32_t panel, uint32_t
 {
     float *w = scratch, *sums = scratch + 2 * CPU_RANGE * CPU_PANEL;
     const uint8_t *packed = p->panels + panel * p->panel_bytes;
-    uint32_t first = tile_begin(p->n_rows, first_tile), end = tile_begin(p->n_rows, end_tile);
+    uint32_t first = tile_begin(p->n_rows, SIMD_MAX_ROW, first_tile),
+             end = tile_begin(p->n_rows, SIMD_MAX_ROW, end_tile);
     for (uint32_t r = first; r < end; r++) /* lines far apart, wanted when the sums are done */
         __builtin_prefetch(p->y + (size_t)r * p->n_out + panel * CPU_PANEL, 1);
     for (uint32_t k = 0; k < p->n_k; k += CPU_RANGE) {
@@ -515,13 +434,13 @@ static void product_panels(const struct cpu_product *p, uint32_t panel, uint32_t
             wp = p->panel_bytes / sizeof(float);
         } else {
             for (uint32_t j = 0; j < np; j++)
-                panel_expand(p->type, packed + j * p->panel_bytes, k, n, w + j * wp);
+                panel_expand(p->type, packed + j * p->panel_bytes, p->n_k, k, n, w + j * wp);
         }
         for (uint32_t t = first_tile, row = first; t < end_tile; t++) {
-            uint32_t mr = tile_begin(p->n_rows, t + 1) - row;
-            tile_panels(true, mr, p->x + (size_t)row * p->n_k + (size_t)k * mr, 0, from, CPU_PANEL,
-                        wp, np, n, sums + (row - first) * np * CPU_PANEL, np * CPU_PANEL, CPU_PANEL,
-                        k > 0);
+            uint32_t mr = tile_begin(p->n_rows, SIMD_MAX_ROW, t + 1) - row;
+            tile_panels(true, mr, (const float *)p->x + (size_t)row * p->n_k + (size_t)k * mr, 0,
+                        from, CPU_PANEL, wp, np, n, sums + (row - first) * np * CPU_PANEL,
+                        np * CPU_PANEL, CPU_PANEL, k > 0);
             row += mr;
         }
     }
@@ -531,11 +450,11 @@ static void product_panels(const struct cpu_product *p, uint32_t panel, uint32_t
     }
 }
 
-static void kernel_product(const struct cpu_product *p, uint32_t first, uint32_t n, float *scratch)
+static void product_f32(const struct cpu_product *p, uint32_t first, uint32_t n, float *scratch)
 {
     if (product_direct(p, first, n))
         return;
-    uint32_t n_tiles = tile_count(p->n_rows), chunk = CPU_ROW_CHUNK / SIMD_MAX_ROW;
+    uint32_t n_tiles = tile_count(p->n_rows, SIMD_MAX_ROW), chunk = CPU_ROW_CHUNK / SIMD_MAX_ROW;
     uint32_t np = SIMD_WIDE || p->n_rows <= 3 ? 2 : 1;
     for (uint32_t t = 0; t < n_tiles; t += chunk) {
         uint32_t end = n_tiles - t < chunk ? n_tiles : t + chunk;

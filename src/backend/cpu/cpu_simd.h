@@ -8,6 +8,7 @@
  * the same lane whatever the others hold.  vec16_fma rounds once on AVX2 and AVX-512 and twice in
  * portable C: results agree within one path, not between paths.
  */
+#include <float.h>
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
@@ -24,69 +25,6 @@
 
 #if defined(CPU_PATH_AVX512) || defined(CPU_PATH_AVX2)
 #include <immintrin.h>
-#endif
-
-/* ---- 16 bytes: codes of a few bits before they become floats --------------------------------- */
-#if defined(CPU_PATH_AVX512) || defined(CPU_PATH_AVX2)
-struct bytes16 {
-    __m128i v;
-};
-/* (byte >> shift) & mask; shift and mask are constants */
-INLINE struct bytes16 bytes16_field(const uint8_t *p, const int shift, const int mask)
-{
-    __m128i b = _mm_loadu_si128((const __m128i *)p);
-    return (struct bytes16){_mm_and_si128(_mm_srli_epi16(b, shift), _mm_set1_epi8((char)mask))};
-}
-/* bit i of the word at p ? 16 : 0 */
-INLINE struct bytes16 bytes16_fifth(const uint8_t *p)
-{
-    uint16_t word;
-    memcpy(&word, p, 2);
-    const __m128i spread = _mm_setr_epi8(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1);
-    const __m128i bit = _mm_set1_epi64x((long long)0x8040201008040201);
-    __m128i all = _mm_shuffle_epi8(_mm_cvtsi32_si128(word), spread);
-    return (struct bytes16){
-        _mm_and_si128(_mm_cmpeq_epi8(_mm_and_si128(all, bit), bit), _mm_set1_epi8(16))};
-}
-INLINE struct bytes16 bytes16_or(struct bytes16 a, struct bytes16 b)
-{
-    return (struct bytes16){_mm_or_si128(a.v, b.v)};
-}
-/* 16 times each (of at most 15) */
-INLINE struct bytes16 bytes16_times16(struct bytes16 a)
-{
-    return (struct bytes16){_mm_slli_epi16(a.v, 4)};
-}
-#else
-struct bytes16 {
-    uint8_t v[16];
-};
-INLINE struct bytes16 bytes16_field(const uint8_t *p, const int shift, const int mask)
-{
-    struct bytes16 r;
-    for (int i = 0; i < 16; i++)
-        r.v[i] = (uint8_t)(p[i] >> shift & mask);
-    return r;
-}
-INLINE struct bytes16 bytes16_fifth(const uint8_t *p)
-{
-    struct bytes16 r;
-    for (int i = 0; i < 16; i++)
-        r.v[i] = p[i / 8] >> i % 8 & 1 ? 16 : 0;
-    return r;
-}
-INLINE struct bytes16 bytes16_or(struct bytes16 a, struct bytes16 b)
-{
-    for (int i = 0; i < 16; i++)
-        a.v[i] |= b.v[i];
-    return a;
-}
-INLINE struct bytes16 bytes16_times16(struct bytes16 a)
-{
-    for (int i = 0; i < 16; i++)
-        a.v[i] = (uint8_t)(a.v[i] << 4);
-    return a;
-}
 #endif
 
 #if defined(CPU_PATH_AVX512)
@@ -167,16 +105,9 @@ INLINE struct vec16 vec16_from_i8(const uint8_t *p)
 {
     return VEC16(_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)p))));
 }
-INLINE struct vec16 vec16_from_bytes(struct bytes16 b)
+INLINE struct vec16 vec16_from_u8(const uint8_t *p)
 {
-    return VEC16(_mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(b.v)));
-}
-/* low and high nibbles of 16 bytes */
-INLINE void vec16_from_nibbles(const uint8_t *p, struct vec16 *low, struct vec16 *high)
-{
-    __m512i v = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)p));
-    *low = VEC16(_mm512_cvtepi32_ps(_mm512_and_si512(v, _mm512_set1_epi32(15))));
-    *high = VEC16(_mm512_cvtepi32_ps(_mm512_srli_epi32(v, 4)));
+    return VEC16(_mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)p))));
 }
 INLINE void vec16_to_f16(uint8_t *p, struct vec16 a)
 {
@@ -271,22 +202,11 @@ INLINE struct vec16 vec16_from_i8(const uint8_t *p)
     __m256i b = _mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(p + 8)));
     return VEC16(_mm256_cvtepi32_ps(a), _mm256_cvtepi32_ps(b));
 }
-INLINE struct vec16 vec16_from_bytes(struct bytes16 x)
+INLINE struct vec16 vec16_from_u8(const uint8_t *p)
 {
-    __m256i a = _mm256_cvtepu8_epi32(x.v);
-    __m256i b = _mm256_cvtepu8_epi32(_mm_srli_si128(x.v, 8));
-    return VEC16(_mm256_cvtepi32_ps(a), _mm256_cvtepi32_ps(b));
-}
-/* low and high nibbles of 16 bytes */
-INLINE void vec16_from_nibbles(const uint8_t *p, struct vec16 *low, struct vec16 *high)
-{
-    __m256i mask = _mm256_set1_epi32(15);
     __m256i a = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)p));
     __m256i b = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(p + 8)));
-    *low = VEC16(_mm256_cvtepi32_ps(_mm256_and_si256(a, mask)),
-                 _mm256_cvtepi32_ps(_mm256_and_si256(b, mask)));
-    *high = VEC16(_mm256_cvtepi32_ps(_mm256_srli_epi32(a, 4)),
-                  _mm256_cvtepi32_ps(_mm256_srli_epi32(b, 4)));
+    return VEC16(_mm256_cvtepi32_ps(a), _mm256_cvtepi32_ps(b));
 }
 INLINE void vec16_to_f16(uint8_t *p, struct vec16 x)
 {
@@ -386,23 +306,7 @@ INLINE struct vec16 vec16_exp2_int(struct vec16 n)
 VEC16_FROM(vec16_from_f16, tensor_f16_to_f32((uint16_t)(p[2 * i] | p[2 * i + 1] << 8)))
 VEC16_FROM(vec16_from_bf16, tensor_bf16_to_f32((uint16_t)(p[2 * i] | p[2 * i + 1] << 8)))
 VEC16_FROM(vec16_from_i8, (float)(int8_t)p[i])
-INLINE struct vec16 vec16_from_bytes(struct bytes16 b)
-{
-    float x[16];
-    for (int i = 0; i < 16; i++)
-        x[i] = (float)b.v[i];
-    return vec16_load(x);
-}
-INLINE void vec16_from_nibbles(const uint8_t *p, struct vec16 *low, struct vec16 *high)
-{
-    float x[16], y[16];
-    for (int i = 0; i < 16; i++) {
-        x[i] = (float)(p[i] & 15);
-        y[i] = (float)(p[i] >> 4);
-    }
-    *low = vec16_load(x);
-    *high = vec16_load(y);
-}
+VEC16_FROM(vec16_from_u8, (float)p[i])
 INLINE void vec16_to_f16(uint8_t *p, struct vec16 a)
 {
     float x[16];

@@ -29,7 +29,8 @@ static void pack_range(void *ctx, uint32_t first, uint32_t n, uint32_t thread)
 static enum status weight_own(struct cpu_backend *cpu, const struct tensor *source,
                               struct backend_weight *w, struct error *err)
 {
-    uint32_t n_panels = (w->rows + CPU_PANEL - 1) / CPU_PANEL;
+    /* an even number, since kernels take pairs */
+    uint32_t n_panels = (w->rows + 2 * CPU_PANEL - 1) / (2 * CPU_PANEL) * 2;
     size_t bytes;
     bool fits;
     if (w->use == BACKEND_MATRIX)
@@ -103,6 +104,7 @@ static void product_task(void *ctx, uint32_t task, uint32_t thread)
 
 struct pack_rows {
     const struct cpu_backend *cpu;
+    enum cpu_rows rows;
     const float *x;
     uint32_t n_k, n_rows;
 };
@@ -111,23 +113,23 @@ static void pack_row_tiles(void *ctx, uint32_t first, uint32_t n, uint32_t threa
 {
     (void)thread;
     const struct pack_rows *p = ctx;
-    p->cpu->kernels->pack(p->x, p->n_k, p->n_rows, first, n, p->cpu->packed);
+    p->cpu->kernels->pack(p->rows, p->x, p->n_k, p->n_rows, first, n, p->cpu->packed);
 }
 
 /* x as the kernels read it. */
-static const float *packed_rows(struct cpu_backend *cpu, const float *x, uint32_t n_k,
-                                uint32_t n_rows)
+static const void *packed_rows(struct cpu_backend *cpu, enum cpu_rows rows, const float *x,
+                               uint32_t n_k, uint32_t n_rows)
 {
     size_t n = (size_t)n_k * n_rows;
-    if (n_rows == 1)
+    if (n_rows == 1 && rows == CPU_ROWS_F32)
         return x;
     if (n > cpu->packed_floats) {
         free(cpu->packed);
         cpu->packed = xreallocarray(NULL, n, sizeof(float));
         cpu->packed_floats = n;
     }
-    struct pack_rows p = {cpu, x, n_k, n_rows};
-    cpu_ranges(cpu, cpu->kernels->pack_tiles(n_rows), n, pack_row_tiles, &p);
+    struct pack_rows p = {cpu, rows, x, n_k, n_rows};
+    cpu_ranges(cpu, cpu->kernels->pack_tiles(rows, n_rows), n, pack_row_tiles, &p);
     return cpu->packed;
 }
 
@@ -141,6 +143,7 @@ void cpu_matmul(struct backend *be, struct backend_buffer *y, const struct backe
     REQUIRE(!bias || (bias->use == BACKEND_VECTOR && bias->columns * bias->rows == w->rows));
     if (n_rows == 0)
         return;
+    enum cpu_rows rows = cpu->int8 && cpu_type_quantised(w->type) ? CPU_ROWS_INT8 : CPU_ROWS_F32;
     struct product_job job = {
         .cpu = cpu,
         .product = {.type = w->type,
@@ -149,7 +152,8 @@ void cpu_matmul(struct backend *be, struct backend_buffer *y, const struct backe
                     .n_k = w->columns,
                     .n_out = w->rows,
                     .n_rows = n_rows,
-                    .x = packed_rows(cpu, x->data, w->columns, n_rows),
+                    .rows = rows,
+                    .x = packed_rows(cpu, rows, x->data, w->columns, n_rows),
                     .y = y->data,
                     .bias = bias ? (const float *)bias->data : NULL,
                     .accumulate = accumulate},
