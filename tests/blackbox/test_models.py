@@ -9,7 +9,9 @@ import sys
 import harness
 from harness import SRCDIR, Daemon, Skip, parallel, run_tests
 
-QUESTION = [{"role": "user", "content": "What is the capital of France?"}]
+# Not "What is the capital of France?": on these 4-bit weights that one sits on the edge, and activations rounded to int8
+# (ours and llama.cpp's alike) lead it elsewhere, word for word the same way; with --cpu-activations f32 it is Paris.
+QUESTION = [{"role": "user", "content": "Name the capital of France."}]
 SHIPPED = sorted(glob.glob(os.path.join(SRCDIR, "models", "*.gguf")))
 # under a sanitizer or on a busy machine the big model is slow; the answers do not change
 harness.WAIT_S = max(harness.WAIT_S, 400)  # 64 streams of a 135M model on two cores that others may use, too
