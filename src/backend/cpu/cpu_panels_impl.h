@@ -15,8 +15,7 @@
 
 INLINE bool quant_biased(const enum tensor_type type)
 {
-    return type == TENSOR_Q8_0 || type == TENSOR_Q4_0 || type == TENSOR_Q5_0 ||
-           type == TENSOR_Q6_K;
+    return type == TENSOR_Q8_0 || type == TENSOR_Q4_0 || type == TENSOR_Q5_0 || type == TENSOR_Q6_K;
 }
 
 /* What the codes of one group are multiplied by and added to. */
@@ -29,8 +28,7 @@ INLINE struct quant_scales quant_scales_of(const enum tensor_type type, const ui
                                            uint32_t group)
 {
     struct quant_scales r;
-    const uint8_t *p =
-        scales + group / (cpu_block_groups(type)) * cpu_block_scales(type);
+    const uint8_t *p = scales + group / (cpu_block_groups(type)) * cpu_block_scales(type);
     r.m = vec16_zero();
     r.d[0] = vec16_from_f16(p);
     if (type == TENSOR_Q4_0 || type == TENSOR_Q5_0)

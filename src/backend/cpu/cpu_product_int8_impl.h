@@ -23,7 +23,7 @@ enum { INT8_ROWS = 3, INT8_PANELS = 1 };
 enum { INT8_ROWS = 2, INT8_PANELS = 1 };
 #endif
 enum {
-    INT8_RANGE = 24, /* groups expanded at once */
+    INT8_RANGE = 24,        /* groups expanded at once */
     INT8_AHEAD = 128 << 10, /* bytes that a second-level cache surely has room for */
     INT8_RANGE_BYTES = INT8_RANGE * CPU_GROUP * CPU_PANEL, /* bytes of a panel's codes */
 };
@@ -77,14 +77,16 @@ static void pack_int8(const float *x, uint32_t n_k, uint32_t n_rows, uint32_t fi
 
 enum { INT8_PACKED = false, INT8_EXPANDED = true };
 
-/* One panel's groups: as they are, or expanded (bytes, then scales as f32: d or the two of Q6_K). */
+/* One panel's groups: as they are, or expanded (bytes, then scales as f32: d or the two of Q6_K).
+ */
 struct int8_weights {
     const uint8_t *codes, *scales;
     const float *d, *m;
     size_t ahead; /* bytes from what is read to what is asked for */
 };
 
-/* Few rows read panels once, front to back: asks for what the next panels hold at the same place. */
+/* Few rows read panels once, front to back: asks for what the next panels hold at the same place.
+ */
 INLINE void int8_prefetch(const enum tensor_type type, const struct int8_weights *w, uint32_t g)
 {
     const uint8_t *codes = w->codes + g * cpu_group_codes(type) + w->ahead;
@@ -98,10 +100,9 @@ INLINE struct int8_weights int8_panel(const struct cpu_product *p, uint32_t pane
 {
     const uint8_t *codes = p->panels + panel * p->panel_bytes;
     size_t ahead = INT8_PANELS * p->panel_bytes;
-    return (struct int8_weights){
-        .codes = codes,
-        .scales = codes + p->n_k / CPU_GROUP * cpu_group_codes(p->type),
-        .ahead = ahead < INT8_AHEAD ? ahead : INT8_AHEAD};
+    return (struct int8_weights){.codes = codes,
+                                 .scales = codes + p->n_k / CPU_GROUP * cpu_group_codes(p->type),
+                                 .ahead = ahead < INT8_AHEAD ? ahead : INT8_AHEAD};
 }
 
 INLINE struct quant_scales int8_scales(const enum tensor_type type, const bool expanded,
@@ -144,7 +145,7 @@ INLINE void int8_tile(const enum tensor_type type, const bool expanded, const in
                 struct sum16 start = !quant_biased(type) ? sum16_set(0)
                                      : halves == 1       ? sum16_start(x[r].start)
                                      : half == 0         ? sum16_start(x[r].start_low)
-                                                 : sum16_start(x[r].start - x[r].start_low);
+                                                         : sum16_start(x[r].start - x[r].start_low);
                 UNROLL for (int j = 0; j < INT8_PANELS; j++) sum[r][j] = start;
             }
             UNROLL for (int q = half * quads; q < half * quads + quads; q++)
@@ -164,8 +165,8 @@ INLINE void int8_tile(const enum tensor_type type, const bool expanded, const in
             UNROLL for (int r = 0; r < mr; r++)
             {
                 struct vec16 d = vec16_set(x[r].d);
-                UNROLL for (int j = 0; j < INT8_PANELS; j++) acc[r][j] = vec16_fma(
-                    vec16_from_sum(sum[r][j]), vec16_mul(s[j].d[half], d), acc[r][j]);
+                UNROLL for (int j = 0; j < INT8_PANELS; j++) acc[r][j] =
+                    vec16_fma(vec16_from_sum(sum[r][j]), vec16_mul(s[j].d[half], d), acc[r][j]);
             }
         }
         if (quant_biased(type))
@@ -214,44 +215,47 @@ INLINE void int8_tile_at(const enum tensor_type type, const bool expanded, const
 
 typedef void (*int8_tile_fn)(const struct int8_place *at, const struct int8_weights *w,
                              const struct cpu_int8_group *x, uint32_t n);
-#define INT8_TILE(T, way, mr)                                                                 \
-    static void int8_tile_##T##_##way##_##mr(const struct int8_place *at,                     \
-                                                  const struct int8_weights *w,                    \
-                                                  const struct cpu_int8_group *x, uint32_t n)      \
-    {                                                                                              \
-        int8_tile_at(TENSOR_##T, INT8_##way, mr, at, w, x, n);                                       \
+#define INT8_TILE(T, way, mr)                                                            \
+    static void int8_tile_##T##_##way##_##mr(const struct int8_place *at,                \
+                                             const struct int8_weights *w,               \
+                                             const struct cpu_int8_group *x, uint32_t n) \
+    {                                                                                    \
+        int8_tile_at(TENSOR_##T, INT8_##way, mr, at, w, x, n);                           \
     }
 #if defined(CPU_PATH_AVX512)
-#define INT8_TILES(T, way)                                                                    \
-    INT8_TILE(T, way, 1)                                                                      \
-    INT8_TILE(T, way, 2)                                                                      \
-    INT8_TILE(T, way, 3)                                                                      \
-    INT8_TILE(T, way, 4)                                                                      \
-    INT8_TILE(T, way, 5)                                                                      \
+#define INT8_TILES(T, way) \
+    INT8_TILE(T, way, 1)   \
+    INT8_TILE(T, way, 2)   \
+    INT8_TILE(T, way, 3)   \
+    INT8_TILE(T, way, 4)   \
+    INT8_TILE(T, way, 5)   \
     INT8_TILE(T, way, 6)
-#define INT8_ROW(T, way)                                                                      \
-    {NULL,                          int8_tile_##T##_##way##_1,                                \
-     int8_tile_##T##_##way##_2, int8_tile_##T##_##way##_3,                               \
-     int8_tile_##T##_##way##_4, int8_tile_##T##_##way##_5,                               \
-     int8_tile_##T##_##way##_6}
+#define INT8_ROW(T, way)                                                                       \
+    {                                                                                          \
+        NULL, int8_tile_##T##_##way##_1, int8_tile_##T##_##way##_2, int8_tile_##T##_##way##_3, \
+            int8_tile_##T##_##way##_4, int8_tile_##T##_##way##_5, int8_tile_##T##_##way##_6    \
+    }
 #elif defined(CPU_PATH_AVX2)
-#define INT8_TILES(T, way)                                                                    \
-    INT8_TILE(T, way, 1)                                                                      \
-    INT8_TILE(T, way, 2)                                                                      \
+#define INT8_TILES(T, way) \
+    INT8_TILE(T, way, 1)   \
+    INT8_TILE(T, way, 2)   \
     INT8_TILE(T, way, 3)
 #define INT8_ROW(T, way)                                                                      \
-    {NULL, int8_tile_##T##_##way##_1, int8_tile_##T##_##way##_2,                         \
-     int8_tile_##T##_##way##_3}
+    {                                                                                         \
+        NULL, int8_tile_##T##_##way##_1, int8_tile_##T##_##way##_2, int8_tile_##T##_##way##_3 \
+    }
 #else
-#define INT8_TILES(T, way)                                                                    \
-    INT8_TILE(T, way, 1)                                                                      \
+#define INT8_TILES(T, way) \
+    INT8_TILE(T, way, 1)   \
     INT8_TILE(T, way, 2)
-#define INT8_ROW(T, way)                                                                      \
-    {NULL, int8_tile_##T##_##way##_1, int8_tile_##T##_##way##_2}
+#define INT8_ROW(T, way)                                           \
+    {                                                              \
+        NULL, int8_tile_##T##_##way##_1, int8_tile_##T##_##way##_2 \
+    }
 #endif
 
 /* All quantised types, for tables and switches over them. */
-#define QUANT_TYPES(each)                                                                          \
+#define QUANT_TYPES(each) \
     each(Q8_0) each(Q4_0) each(Q4_1) each(Q5_0) each(Q5_1) each(Q4_K) each(Q5_K) each(Q6_K)
 
 #define INT8_DIRECT_TILES(T) INT8_TILES(T, PACKED)
@@ -305,9 +309,9 @@ static struct int8_weights int8_expand(enum tensor_type type, const struct int8_
                                        float *m)
 {
     switch (type) {
-#define INT8_EXPAND(T)                                                 \
-    case TENSOR_##T:                                                   \
-        int8_expand_body(TENSOR_##T, w, first, n, codes, d, m);        \
+#define INT8_EXPAND(T)                                          \
+    case TENSOR_##T:                                            \
+        int8_expand_body(TENSOR_##T, w, first, n, codes, d, m); \
         break;
         QUANT_TYPES(INT8_EXPAND)
 #undef INT8_EXPAND
@@ -337,8 +341,10 @@ static void int8_panels(const struct cpu_product *p, uint32_t panel, uint32_t fi
         }
         for (uint32_t t = first_tile, row = first_row; t < end_tile; t++) {
             uint32_t mr = tile_begin(p->n_rows, INT8_ROWS, t + 1) - row;
-            struct int8_place at = {p,      row,   panel, scratch->sums + (row - first_row) * INT8_PANELS * CPU_PANEL,
-                                    i == 0, i + 1 == n_ranges};
+            struct int8_place at = {
+                p,      row,
+                panel,  scratch->sums + (row - first_row) * INT8_PANELS * CPU_PANEL,
+                i == 0, i + 1 == n_ranges};
             const struct cpu_int8_group *x = (const struct cpu_int8_group *)p->x;
             tiles[mr](&at, w, x + (size_t)row * n_groups + (size_t)first * mr, n);
             row += mr;
@@ -354,7 +360,8 @@ static void product_int8(const struct cpu_product *p, uint32_t first, uint32_t n
             for (uint32_t j = 0; j < INT8_PANELS; j++)
                 w[j] = int8_panel(p, i + j);
             struct int8_place at = {p, 0, i, NULL, true, true};
-            int8_direct[p->type][p->n_rows](&at, w, (const struct cpu_int8_group *)p->x, p->n_k / CPU_GROUP);
+            int8_direct[p->type][p->n_rows](&at, w, (const struct cpu_int8_group *)p->x,
+                                            p->n_k / CPU_GROUP);
         }
         return;
     }

@@ -46,9 +46,9 @@ INLINE struct bytes64 bytes64_field(struct bytes64 a, const int left, const int 
 /* Byte i (a constant) of each lane as a float. */
 INLINE struct vec16 vec16_from_quad(struct bytes64 a, const int i)
 {
-    __m512i v = i < 3 ? _mm512_and_si512(_mm512_srli_epi32(a.v, (unsigned)(8 * i)),
-                                         _mm512_set1_epi32(255))
-                      : _mm512_srli_epi32(a.v, 24);
+    __m512i v =
+        i < 3 ? _mm512_and_si512(_mm512_srli_epi32(a.v, (unsigned)(8 * i)), _mm512_set1_epi32(255))
+              : _mm512_srli_epi32(a.v, 24);
     return VEC16(_mm512_cvtepi32_ps(v));
 }
 
@@ -145,8 +145,8 @@ INLINE struct sum16 sum16_start(int32_t x)
  * more: 2 * 127 * 128 fits. */
 INLINE __m256i sum8_dot(__m256i sum, __m256i w, __m256i x)
 {
-    return _mm256_add_epi32(
-        sum, _mm256_madd_epi16(_mm256_maddubs_epi16(w, x), _mm256_set1_epi16(1)));
+    return _mm256_add_epi32(sum,
+                            _mm256_madd_epi16(_mm256_maddubs_epi16(w, x), _mm256_set1_epi16(1)));
 }
 INLINE struct sum16 sum16_dot(struct sum16 sum, struct bytes64 w, int32_t x)
 {
@@ -172,11 +172,11 @@ INLINE struct vec16 vec16_from_sum(struct sum16 sum)
 INLINE float vec16_largest(struct vec16 x, struct vec16 y)
 {
     __m256i mask = _mm256_set1_epi32(INT32_MAX);
-    __m256i m = _mm256_max_epi32(
-        _mm256_max_epi32(_mm256_and_si256(_mm256_castps_si256(x.a), mask),
-                         _mm256_and_si256(_mm256_castps_si256(x.b), mask)),
-        _mm256_max_epi32(_mm256_and_si256(_mm256_castps_si256(y.a), mask),
-                         _mm256_and_si256(_mm256_castps_si256(y.b), mask)));
+    __m256i m =
+        _mm256_max_epi32(_mm256_max_epi32(_mm256_and_si256(_mm256_castps_si256(x.a), mask),
+                                          _mm256_and_si256(_mm256_castps_si256(x.b), mask)),
+                         _mm256_max_epi32(_mm256_and_si256(_mm256_castps_si256(y.a), mask),
+                                          _mm256_and_si256(_mm256_castps_si256(y.b), mask)));
     __m128i h = _mm_max_epi32(_mm256_castsi256_si128(m), _mm256_extracti128_si256(m, 1));
     h = _mm_max_epi32(h, _mm_shuffle_epi32(h, 0x4e));
     h = _mm_max_epi32(h, _mm_shuffle_epi32(h, 0xb1));
@@ -198,7 +198,8 @@ INLINE int32_t vec16_to_i8(int8_t *p, struct vec16 x)
 }
 
 #else
-/* The compiler's vectors of 16 bytes, seen as numbers of 8, 16 or 32 bits, the lowest byte first. */
+/* The compiler's vectors of 16 bytes, seen as numbers of 8, 16 or 32 bits, the lowest byte first.
+ */
 typedef uint8_t byte16 __attribute__((vector_size(16)));
 typedef int16_t short8 __attribute__((vector_size(16)));
 typedef int32_t word4 __attribute__((vector_size(16)));
