@@ -171,6 +171,7 @@ static enum status size_cache(const struct config *config, struct loaded_model *
 {
     gpt_cache_shape(model->gpt, 1, (uint32_t)config->block_size, cache_type(config->kv_type_k),
                     cache_type(config->kv_type_v), shape);
+    shape->prefault = config->kv_cache_prefault;
     uint64_t position = backend_cache_position_bytes(shape);
     uint64_t bytes = cache_bytes(config, position, model->n_context);
     uint64_t n_blocks = bytes / (position * config->block_size);
@@ -231,6 +232,9 @@ enum status model_load(const struct config *config, load_progress_fn on_progress
         model_unload(ret);
         return status;
     }
+    /* here and not when the engine starts: it reads the whole file, which must hold up no request
+     * and not bring the pages back */
+    (void)checkpoint_fingerprint(ret->checkpoint);
     checkpoint_release_pages(ret->checkpoint);
     return STATUS_OK;
 }

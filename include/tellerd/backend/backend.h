@@ -70,6 +70,7 @@ struct backend_cache_shape {
     enum tensor_type type_v;
     const bool *layer_has_values; /* [n_layers]: false for `bank` layers, which hold keys only */
     bool has_value_ids;           /* one u32 per position, shared by all layers */
+    bool prefault; /* touch all of it at once; else pages come with their first use */
 };
 
 struct backend_rope {

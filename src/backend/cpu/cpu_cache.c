@@ -30,12 +30,12 @@ void cpu_cache_free(struct backend *be, struct backend_cache *cache)
     free(cache);
 }
 
-static bool take(size_t n, size_t bytes, uint8_t **ret)
+static bool take(size_t n, size_t bytes, bool prefault, uint8_t **ret)
 {
     size_t size;
     if (!size_mul(n, bytes, &size))
         return false;
-    *ret = big_alloc(size, true);
+    *ret = big_alloc(size, prefault);
     return *ret != NULL;
 }
 
@@ -61,13 +61,14 @@ enum status cpu_cache_new(struct backend *be, const struct backend_cache_shape *
     cache->values = xcalloc(shape->n_layers, sizeof(*cache->values));
     bool taken = true;
     for (uint32_t i = 0; i < shape->n_layers && taken; i++) {
-        taken = take(shape->n_blocks, cache->key_block_bytes, &cache->keys[i]);
+        taken = take(shape->n_blocks, cache->key_block_bytes, shape->prefault, &cache->keys[i]);
         if (taken && cache->has_values[i])
-            taken = take(shape->n_blocks, cache->value_block_bytes, &cache->values[i]);
+            taken =
+                take(shape->n_blocks, cache->value_block_bytes, shape->prefault, &cache->values[i]);
     }
     uint8_t *ids = NULL;
     if (taken && shape->has_value_ids)
-        taken = take(shape->n_blocks, shape->block_size * sizeof(uint32_t), &ids);
+        taken = take(shape->n_blocks, shape->block_size * sizeof(uint32_t), shape->prefault, &ids);
     cache->value_ids = (uint32_t *)(void *)ids;
     if (!taken) {
         cpu_cache_free(be, cache);

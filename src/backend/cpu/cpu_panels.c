@@ -63,6 +63,19 @@ static void pack_scales(enum tensor_type type, const struct tensor_block *b, uin
     }
 }
 
+/* Row o of a panel whose elements are numbers by themselves: [k][16]. */
+static void pack_plain(enum tensor_type type, const uint8_t *from, uint32_t n_k, uint8_t *out,
+                       uint32_t o)
+{
+    if (type == TENSOR_F32) {
+        for (size_t k = 0; k < n_k; k++)
+            memcpy(out + (k * CPU_PANEL + o) * 4, from + k * 4, 4);
+    } else {
+        for (size_t k = 0; k < n_k; k++)
+            memcpy(out + (k * CPU_PANEL + o) * 2, from + k * 2, 2);
+    }
+}
+
 void cpu_panel_pack(const struct tensor *source, uint32_t panel, uint8_t *out)
 {
     enum tensor_type type = source->type;
@@ -77,11 +90,11 @@ void cpu_panel_pack(const struct tensor *source, uint32_t panel, uint8_t *out)
         if (row >= source->rows)
             break;
         const uint8_t *from = (const uint8_t *)source->data + row * row_bytes;
+        if (!cpu_type_quantised(type)) {
+            pack_plain(type, from, n_k, out, o);
+            continue;
+        }
         for (uint32_t i = 0; i < n_k / elements; i++) {
-            if (elements == 1) {
-                memcpy(out + ((size_t)i * CPU_PANEL + o) * unit, from + i * unit, unit);
-                continue;
-            }
             struct tensor_block b;
             tensor_block_read(type, from + i * unit, &b);
             for (uint32_t g = 0, n = elements / CPU_GROUP; g < n; g++)
