@@ -96,5 +96,17 @@ def test_kv_bytes_per_token_follow_the_formula():
                 assert abs(sum(kinds.values()) - blocks * 16 * expected) < 1, (kinds, blocks)
 
 
+def anonymous_mib(d):
+    with open(f"/proc/{d.process.pid}/status") as f:
+        return next(int(line.split()[1]) for line in f if line.startswith("RssAnon")) / 1024
+
+
+def test_the_cache_takes_memory_with_use_or_at_start():
+    with Daemon(MODELS[0], "--kv-cache-bytes", "256M") as d:
+        idle = anonymous_mib(d)
+    with Daemon(MODELS[0], "--kv-cache-bytes", "256M", "--kv-cache-prefault=yes") as d:
+        assert anonymous_mib(d) - idle > 200, (idle, anonymous_mib(d))
+
+
 if __name__ == "__main__":
     run_tests(dict(globals()))
