@@ -44,6 +44,7 @@ static enum status start_engine(struct daemon *daemon, struct error *err)
         .max_queued_tokens = config->max_queued_tokens,
         .n_context = model->n_context,
         .prefill_chunk = (uint32_t)config->prefill_chunk,
+        .step_target_ns = config->step_target_ns,
         .prefix_cache = config->prefix_cache,
         .metrics_vllm = strcmp(config->metrics_compat, "vllm") == 0,
         .fingerprint =

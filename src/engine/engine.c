@@ -90,6 +90,7 @@ enum status engine_new(const struct engine_config *config, struct forward *forwa
     engine->max_queued = config->max_queued;
     engine->max_queued_tokens = config->max_queued_tokens;
     engine->next_deadline_ns = UINT64_MAX;
+    engine->budget.target_ns = config->step_target_ns;
     engine->now_ns = clock_ns();
     atomic_store(&engine->idle, true);
     atomic_store(&engine->heartbeat_ns, engine->now_ns);

@@ -191,6 +191,11 @@ static void init_times(struct engine *engine, const struct registrar *r)
 
     m->step_seconds = histogram(r, "tellerd_step_duration_seconds", "Time of one forward pass.",
                                 step_bounds, COUNT_OF(step_bounds));
+    m->row_seconds = gauge(r, "tellerd_step_row_seconds",
+                           "Estimated time of one token of a forward pass; 0 before it is known.");
+    m->row_budget = gauge(r, "tellerd_step_row_budget",
+                          "Most tokens of a forward pass that decodes, to keep step-target; 0 = "
+                          "max-batch-tokens.");
     m->step_rows = histogram(r, "tellerd_step_rows", "Tokens of one forward pass.", rows_bounds,
                              COUNT_OF(rows_bounds));
     m->step_sequences = histogram(r, "tellerd_step_sequences", "Sequences of one forward pass.",
@@ -390,5 +395,7 @@ void engine_metrics_step(struct engine *engine, uint32_t n_rows, uint32_t n_sequ
     metric_add(m->prefill_tokens, n_prefill);
     metric_observe(m->step_seconds, (double)duration_ns / 1e9);
     metric_observe(m->step_rows, n_rows);
+    metric_set(m->row_seconds, engine->budget.row_ns / 1e9);
+    metric_set(m->row_budget, step_budget_rows(&engine->budget));
     metric_observe(m->step_sequences, n_sequences);
 }

@@ -18,6 +18,7 @@
 
 #include "tellerd/engine/engine.h"
 #include "tellerd/engine/scheduler.h"
+#include "tellerd/engine/step_budget.h"
 
 enum { ENGINE_BUCKETS = 4096 }; /* of the request table; a power of two */
 
@@ -80,6 +81,7 @@ struct engine_metrics {
     struct metric *errors[STATUS_COUNT];
     struct metric *prompt_tokens, *generated_tokens, *prefill_tokens;
     struct metric *prefix_queries, *prefix_hits, *preemptions, *steps;
+    struct metric *row_budget, *row_seconds; /* gauges */
     struct metric *step_seconds, *step_rows, *step_sequences;
     struct metric *queue_seconds, *first_token_seconds, *inter_token_seconds, *request_seconds;
     struct metric *prefill_seconds, *decode_seconds, *cancel_seconds;
@@ -115,6 +117,7 @@ struct engine {
     struct kv_pool *pool;
     struct prefix_cache *prefix; /* NULL = off */
     struct scheduler *scheduler;
+    struct step_budget budget;
     struct sampler *sampler;
     struct step_space space;
     struct sequence **running; /* [max_sequences], by scheduler_compare_running */

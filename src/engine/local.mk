@@ -8,5 +8,6 @@ libtellerd_a_SOURCES += \
 	src/engine/engine.c include/tellerd/engine/engine.h src/engine/engine_priv.h \
 	src/engine/engine_commands.c src/engine/engine_requests.c src/engine/engine_metrics.c \
 	src/engine/step.c \
+	src/engine/step_budget.c include/tellerd/engine/step_budget.h \
 	src/engine/forward_gpt.c include/tellerd/engine/forward_gpt.h \
 	src/engine/forward_script.c include/tellerd/engine/forward_script.h include/tellerd/engine/forward.h

@@ -172,6 +172,18 @@ static void plan_prefills(struct draft *draft)
     }
 }
 
+/* Beside decodes: rows for prompts from what the budget leaves. */
+static void keep_budget(struct draft *draft, uint32_t budget)
+{
+    uint32_t used = draft->scheduler->limits.max_rows - draft->rows_left;
+    uint32_t left = budget > used ? budget - used : 0;
+
+    if (budget == 0 || draft->scheduler->plan.n_decodes == 0)
+        return;
+    left = left > SCHEDULER_MIN_PREFILL_ROWS ? left : SCHEDULER_MIN_PREFILL_ROWS;
+    draft->rows_left = min_u32(draft->rows_left, left);
+}
+
 static struct tenant *tenant_of(struct scheduler *scheduler, uint32_t id)
 {
     for (uint32_t i = 0; i < scheduler->n_tenants; i++) {
@@ -330,6 +342,7 @@ const struct scheduler_plan *scheduler_plan(struct scheduler *scheduler,
     for (uint32_t i = 0; i < state->n_running; i++)
         draft.n_places += 1 + state->running[i]->n_parked;
     plan_decodes(&draft);
+    keep_budget(&draft, state->row_budget);
     plan_prefills(&draft);
     if (plan->n_preempted == 0)
         plan_admissions(&draft);

@@ -407,6 +407,7 @@ static void run_batch(struct engine *engine, const struct step_batch *batch, uin
     engine->now_ns = clock_ns();
     atomic_store(&engine->heartbeat_ns, engine->now_ns);
     atomic_fetch_add(&engine->n_steps, 1);
+    step_budget_observe(&engine->budget, batch->n_rows, engine->now_ns - start);
     engine_metrics_step(engine, batch->n_rows, batch->n_sequences, n_prefill,
                         engine->now_ns - start);
     if (status && !error.text[0])
@@ -433,6 +434,7 @@ void engine_step(struct engine *engine)
         .n_waiting = engine->n_in_queue,
         .pool = engine->pool,
         .prefix = engine->prefix,
+        .row_budget = step_budget_rows(&engine->budget),
     };
     plan = scheduler_plan(engine->scheduler, &state);
     for (uint32_t i = 0; i < plan->n_preempted; i++)

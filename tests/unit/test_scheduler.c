@@ -48,6 +48,7 @@ struct world {
     uint32_t n_seqs;
     struct sequence *running[MAX], *waiting[MAX];
     uint32_t n_running, n_waiting;
+    uint32_t row_budget;
 };
 
 static uint32_t prompt[MAX_PROMPT];
@@ -107,6 +108,7 @@ static const struct scheduler_plan *world_plan(struct world *w)
         .waiting = w->waiting,
         .n_waiting = w->n_waiting,
         .pool = w->pool,
+        .row_budget = w->row_budget,
     };
 
     qsort(w->running, w->n_running, sizeof(*w->running), by_running);
@@ -386,7 +388,7 @@ START_TEST(blocks_in_the_prefix_cache_need_not_be_had_again)
     sequence_advance(seq, w.pool, prefix, 60); /* 4 blocks, 3 of them full and shared */
     world_add(&w, (struct row)WAIT(60));
     w.seqs[1].uses_prefix = true;
-    state = (struct scheduler_state){w.running, 1, w.waiting, 1, w.pool, prefix};
+    state = (struct scheduler_state){w.running, 1, w.waiting, 1, w.pool, prefix, 0};
     /* needs one block and one spare of 4; computes 12 rows */
     plan = scheduler_plan(w.scheduler, &state);
     ck_assert_uint_eq(plan->n_admitted, 1);
@@ -480,13 +482,61 @@ START_TEST(one_tenant_is_served_first_come_first_served)
 }
 END_TEST
 
+/* 0 decodes, 1 has a long prompt: how many rows do prompts get? */
+static const struct {
+    uint32_t budget;
+    bool decodes;
+    const char *expected;
+} budget_cases[] = {
+    {0, true, "d0 p1:127"},   /* no bound */
+    {500, true, "d0 p1:127"}, /* more than a step has */
+    {128, true, "d0 p1:127"}, {127, true, "d0 p1:126"}, {34, true, "d0 p1:33"},
+    {33, true, "d0 p1:32"},   {32, true, "d0 p1:32"}, /* the least that prompts get, whatever the
+                                                         budget */
+    {1, true, "d0 p1:32"},    {1, false, "p0:128"},   /* nobody waits for a next token */
+};
+
+START_TEST(a_budget_bounds_prompts_beside_decodes)
+{
+    struct world w;
+
+    world_open(&w, 100, (struct scheduler_limits){128, 8, 8, 128});
+    if (budget_cases[_i].decodes)
+        world_add(&w, (struct row)DECODE(3));
+    world_add(&w, (struct row)PREFILL(500, 16));
+    w.row_budget = budget_cases[_i].budget;
+    expect_plan(&w, budget_cases[_i].expected);
+    world_close(&w);
+}
+END_TEST
+
+START_TEST(a_budget_bounds_admitted_prompts_together)
+{
+    struct world w;
+
+    world_open(&w, 100, (struct scheduler_limits){128, 8, 8, 128});
+    world_add(&w, (struct row)DECODE(3));
+    world_add(&w, (struct row)WAIT(20));
+    world_add(&w, (struct row)WAIT(50));
+    world_add(&w, (struct row)WAIT(50));
+    w.row_budget = 41;
+    expect_plan(&w, "d0 +1:20 +2:20");
+    world_close(&w);
+}
+END_TEST
+
 static void add_cases(Suite *suite)
 {
+    TCase *budgets = tcase_create("budgets");
     TCase *table = tcase_create("plans");
 
     tcase_add_loop_test(table, the_plan_is_as_the_table_says, 0,
                         (int)(sizeof(plan_cases) / sizeof(*plan_cases)));
     suite_add_tcase(suite, table);
+    tcase_add_loop_test(budgets, a_budget_bounds_prompts_beside_decodes, 0,
+                        (int)(sizeof(budget_cases) / sizeof(*budget_cases)));
+    tcase_add_test(budgets, a_budget_bounds_admitted_prompts_together);
+    suite_add_tcase(suite, budgets);
     CHECK_ADD(suite, "blocks", shared_blocks_are_counted_once_when_victims_are_weighed,
               the_oldest_runs_alone_if_need_be, blocks_in_the_prefix_cache_need_not_be_had_again);
     CHECK_ADD(suite, "tenants", a_tenant_that_floods_the_queue_does_not_shut_out_others,

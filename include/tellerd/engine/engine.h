@@ -26,7 +26,8 @@ struct engine_config {
     uint64_t max_queued_tokens; /* prompt tokens of all waiting requests; 0 = no bound */
     uint32_t n_context; /* most tokens of a sequence, prompt and output; at most what the pool can
                            hold */
-    uint32_t prefill_chunk; /* most rows one sequence prefills in a step; 0 = max_batch_tokens */
+    uint32_t prefill_chunk;  /* most rows one sequence prefills in a step; 0 = max_batch_tokens */
+    uint64_t step_target_ns; /* wanted time of a step that decodes; 0 = no bound */
     bool prefix_cache;
     struct hash128 fingerprint; /* root of the prefix chain: model, banks, cache types */
     /* NULL = XXH3-128; tests force collisions */

@@ -17,6 +17,8 @@
  *     preempted: lowest priority first, youngest first.  The oldest of the best priority is never
  *     preempted, and runs alone if need be.
  *  2. What is left of the rows goes to running prefills, oldest first, at most prefill_chunk each.
+ *     A step that decodes has at most row_budget rows, so that streams do not wait long for their
+ *     next token; but prompts get SCHEDULER_MIN_PREFILL_ROWS whatever it is, so that they go on.
  *  3. Then, unless something was preempted in this step, waiting sequences are admitted while rows,
  *     places and blocks last: best priority first; within it those that were preempted, by age;
  *     then tenants by deficit round robin over the prompt tokens to compute.  The one whose turn it
@@ -33,6 +35,8 @@ struct scheduler_limits {
     uint32_t prefill_chunk; /* 1..max_rows */
 };
 
+enum { SCHEDULER_MIN_PREFILL_ROWS = 32 };
+
 /* Borrowed for the call. */
 struct scheduler_state {
     struct sequence *const *running; /* PREFILL and DECODE, by (priority, order) */
@@ -41,6 +45,7 @@ struct scheduler_state {
     uint32_t n_waiting;
     const struct kv_pool *pool;
     const struct prefix_cache *prefix; /* NULL = off */
+    uint32_t row_budget;               /* of a step that decodes; 0 = max_rows */
 };
 
 struct scheduler_work {
