@@ -2,14 +2,15 @@
 """Our server and another in turn, A B A B, under the same load: medians, and ratios pair by pair.
 
     bench/compare.py --load build/bench/load --ours build/tellerd --peer PATH/llama-server \\
-                     --model MODEL.gguf [--label Q8_0] [--pairs 3] [--streams 1,16,32,64] [--json FILE]
+                     --model MODEL.gguf [--label Q8_0] [--pairs 3] [--rounds 2] [--streams 1,16,32,64] [--json FILE]
     bench/compare.py --render FILE...       # Markdown tables of such files
 
 Each turn starts the server anew (its time to the first 200 of /health, its resident memory when idle), sends prompts
 of 512 tokens one after the other with one token of answer (prefill), then 128 tokens in and 128 out at each number of
 streams, then asks /health on one connection beside 600 silent connections and 200 requests. Servers get the same model
 file and the same number of threads; what else they are given is in OURS and PEER, and --ours-args / --peer-args add
-to it. Everything stays on the loopback. Ratios are ours / peer of the same pair; the median of them is shown.
+to it. A --json FILE that is there already gets the new pairs added, so that a long comparison can go in pieces; it is
+written after each pair. Everything stays on the loopback. Ratios are ours / peer of the same pair; the median of them is shown.
 Python's standard library only.
 """
 
@@ -147,9 +148,24 @@ def turn(options, binary, arguments, seed):
         server.stop()
 
 
+def begin(options):
+    """A result without pairs, or the one in the file when it is of the same servers, model and load."""
+    new = {"label": options.label, "model": Path(options.model).name, "threads": options.threads,
+           "streams": options.streams, "rounds": options.rounds, "date": time.strftime("%Y-%m-%d"),
+           "ours": OURS + " " + options.ours_args, "peer": PEER + " " + options.peer_args, "pairs": []}
+    if not options.json or not options.json.exists():
+        return new
+    old = json.loads(options.json.read_text())
+    for key in new:
+        if key != "pairs" and old.get(key) != new[key]:
+            raise SystemExit(f"{options.json} is of another comparison: its {key} is {old.get(key)!r}, not {new[key]!r}")
+    return old
+
+
 def measure(options):
-    pairs = []
-    for i in range(options.pairs):
+    result = begin(options)
+    pairs = result["pairs"]
+    for i in range(len(pairs), len(pairs) + options.pairs):
         pair = {}
         for who, binary, arguments in (("ours", options.ours, OURS + " " + options.ours_args),
                                        ("peer", options.peer, PEER + " " + options.peer_args)):
@@ -157,9 +173,9 @@ def measure(options):
             print(f"pair {i + 1} {who}: " + ", ".join(f"{k} {v:.4g}" for k, v in pair[who].items() if v is not None),
                   file=sys.stderr, flush=True)
         pairs.append(pair)
-    return {"label": options.label, "model": Path(options.model).name, "threads": options.threads,
-            "date": time.strftime("%Y-%m-%d"), "ours": OURS + " " + options.ours_args,
-            "peer": PEER + " " + options.peer_args, "pairs": pairs}
+        if options.json:
+            options.json.write_text(json.dumps(result, indent=1) + "\n")
+    return result
 
 
 def render(result):
@@ -199,10 +215,7 @@ def main():
         return
     if not options.peer or not options.model:
         parser.error("--peer and --model are needed")
-    result = measure(options)
-    if options.json:
-        options.json.write_text(json.dumps(result, indent=1) + "\n")
-    render(result)
+    render(measure(options))
 
 
 if __name__ == "__main__":
