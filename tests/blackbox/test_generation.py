@@ -34,6 +34,22 @@ def test_the_text_is_the_same_alone_among_31_others_in_any_chunks_with_1_and_2_t
                 assert [r() for r in requests(d)] == expected, "after a prefix hit"
 
 
+def test_each_kernel_set_gives_the_same_logprobs_within_rounding():
+    seen = {}
+    for name in ("portable", "avx2", "avx512"):
+        try:
+            with Daemon(MODELS[0], "--cpu-activations", "f32", "--kv-type-k", "f32", "--kv-type-v", "f32", env={"TELLERD_CPU_PATH": name}) as d:
+                assert re.search(rf"\b{name}, \d+ thread", d.log()), d.log()
+                entries = d.complete(PROMPT * 3, max_tokens=1, prompt_logprobs=0).json["choices"][0]["prompt_logprobs"]
+                seen[name] = [next(iter(e.values()))["logprob"] for e in entries[1:]]
+        except AssertionError as e:
+            assert f"this machine or build has no {name} kernels" in str(e), e
+    assert "portable" in seen and len(seen["portable"]) > 20
+    for name, values in seen.items():
+        worst = max(abs(a - b) for a, b in zip(seen["portable"], values, strict=True))
+        assert worst < 1e-4, (name, worst)
+
+
 def test_preempted_requests_end_as_undisturbed_ones():
     for model in MODELS:
         with Daemon(model, "--kv-cache-bytes", "64M") as d:

@@ -52,6 +52,9 @@ LENGTHS = [1, 2, 33, 61]
 CACHES = [("bf16", "bf16"), ("f16", "f16"), ("int8", "bf16"), ("int8", "int8")]
 SAME = ["smollm", "mistral", "llama3", "bank-third", "bank-gated", "nanochat-bank", "type-q4_0", "type-q6_k"]
 BANK_TYPES = [("bf16", "BF16"), ("int8", "Q8_0")]
+KERNEL_SETS = ["portable", "avx2", "avx512"]
+KERNEL_SET_MODELS = ["smollm", "qwen3", "head128", "bank-third", "bank-window", "nanochat-bank", "type-q8_0", "type-q4_0", "type-q4_1",
+                     "type-q4_k", "type-q6_k"]
 CACHE_TYPES = {"bf16": "BF16", "f16": "F16", "int8": "Q8_0"}
 SMOLLM2_IDS = [1, 4093, 198, 1780, 314, 260, 3575, 282, 4649, 47, 2, 198, 1, 520, 9531, 198, 504, 3575, 282, 4649, 314]
 
@@ -190,6 +193,32 @@ def check_activations(checker, name, path):
     checker.activations(f"{name} int8 activations", path, lines, options, expected, unrounded)
 
 
+def check_kernel_sets(checker, name, path):
+    """Each kernel set, forced by the environment variable, gives the oracle's logits within the same bounds: the sets agree."""
+    model = load(path)
+    lines = prompts(model.n_tokens)
+    exact = [forward.logits(model, ids) for ids in lines]
+    model.activations = "int8"
+    rounded = [forward.logits(model, ids) for ids in lines]
+    for kernel_set in KERNEL_SETS:
+        os.environ["TELLERD_CPU_PATH"] = kernel_set
+        label = f"{name} {kernel_set}"
+        if not has_kernel_set(kernel_set):
+            tap.skip(label, "this processor has no such units")
+            continue
+        checker.logits(label, path, lines, f32_cache(), exact, EXACT)
+        if name.startswith("type-q"):
+            checker.activations(f"{label} int8 activations", path, lines, f32_cache() + ["--activations", "int8"], rounded, exact)
+    del os.environ["TELLERD_CPU_PATH"]
+
+
+def has_kernel_set(name):
+    """Whether the processor has it; a build that lacks a set which the processor has fails the comparison."""
+    flags = next((line.split() for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("flags")), [])
+    needed = {"portable": [], "avx2": ["avx2", "fma", "f16c"], "avx512": ["avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512_vnni"]}
+    return all(flag in flags for flag in needed[name])
+
+
 def check_sameness(checker, name, path):
     """The same bytes for any thread count and chunk size: chunks of 1 are step-by-step decoding."""
     lines = prompts(load(path).n_tokens)[-2:]
@@ -233,6 +262,8 @@ def main():
                     check_sameness(checker, name, paths[0])
                 if name.startswith("type-") or name in ("smollm", "nanochat-q8_0"):
                     check_activations(checker, name, paths[0])
+                if name in KERNEL_SET_MODELS:
+                    check_kernel_sets(checker, name, paths[0])
                 if name in ("bank-third", "bank-plus"):
                     check_bank_types(checker, name, paths[0])
             elif name in tiny_specs.sources():
