@@ -6,6 +6,7 @@
 
 #include "tellerd/base/buf.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -200,18 +201,12 @@ bool buf_add_double(struct buf *buf, double value)
     const double exact_integers = 9007199254740992.0; /* 2^53 */
     if (value == rint(value) && fabs(value) < exact_integers && !(value == 0 && signbit(value)))
         return buf_add_i64(buf, (int64_t)value);
-    /* More digits come nearer, so the fewest that suffice are found by halving; 17 always do. */
+    /* What can be said in 15 digits is the nearest number of 15 digits, and %g leaves its zeros
+     * away; 17 always do.  Below DBL_MIN numbers have fewer digits, down to one. */
     char text[DOUBLE_CHARS];
-    int low = 1, high = DOUBLE_DIGITS;
-    while (low < high) {
-        int middle = (low + high) / 2;
-        if (print_exact(text, value, middle))
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    if (!print_exact(text, value, high))
-        print_exact(text, value, DOUBLE_DIGITS);
+    int digits = fabs(value) < DBL_MIN ? 1 : DBL_DIG;
+    while (!print_exact(text, value, digits) && digits < DOUBLE_DIGITS)
+        digits++;
     use_decimal_point(text);
     return buf_add_str(buf, text);
 }

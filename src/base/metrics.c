@@ -22,6 +22,7 @@ struct metric {
     struct metric *next; /* of the family */
     struct family *family;
     char *labels;           /* key="value",... or "" */
+    char *heads;            /* what stands before each of its numbers, each with its '\0' */
     struct metric *target;  /* whose numbers are shown: itself, or an alias's original */
     _Atomic uint64_t value; /* bits of a double: counter, gauge; histogram: the sum */
     double (*fn)(void *ctx);
@@ -56,6 +57,7 @@ static void free_family(struct family *family)
         struct metric *metric = family->first;
         family->first = metric->next;
         free(metric->labels);
+        free(metric->heads);
         free(metric->bounds);
         free(metric->buckets);
         free(metric);
@@ -109,6 +111,58 @@ static struct family *find_or_add_family(struct metrics *metrics, const char *na
     return family;
 }
 
+/* A bucket's edge.  Integers carry ".0" in both formats (OpenMetrics wants it), so that a series
+ * keeps its name when the scraper changes format. */
+static void write_bound(struct buf *out, double bound)
+{
+    size_t before = out->len;
+    buf_add_double(out, bound);
+    if (out->data && !strpbrk(out->data + before, ".e"))
+        buf_add_str(out, ".0");
+}
+
+/* name_suffix{labels,le="bound"}, with a blank and '\0' after it. */
+static void write_head(struct buf *out, const struct metric *metric, const char *suffix,
+                       const double *le)
+{
+    bool braces = metric->labels[0] || le;
+    buf_add_str(out, metric->family->name);
+    buf_add_str(out, suffix);
+    if (braces)
+        buf_add_char(out, '{');
+    buf_add_str(out, metric->labels);
+    if (le) {
+        buf_add_str(out, metric->labels[0] ? ",le=\"" : "le=\"");
+        if (isinf(*le))
+            buf_add_str(out, "+Inf");
+        else
+            write_bound(out, *le);
+        buf_add_char(out, '"');
+    }
+    buf_add(out, braces ? "} " : " ", braces ? sizeof "} " : sizeof " ");
+}
+
+/* A series never changes its name: all text but the numbers is made once. */
+static void make_heads(struct metric *metric)
+{
+    struct buf out;
+    buf_init(&out, SIZE_MAX);
+    if (metric->family->kind == KIND_HISTOGRAM) {
+        for (size_t i = 0; i <= metric->target->n_bounds; i++) {
+            double le = i < metric->target->n_bounds ? metric->target->bounds[i] : HUGE_VAL;
+            write_head(&out, metric, "_bucket", &le);
+        }
+        write_head(&out, metric, "_sum", NULL);
+        write_head(&out, metric, "_count", NULL);
+    } else {
+        write_head(&out, metric, "", NULL);
+    }
+    REQUIRE(!out.overflow);
+    metric->heads = xmemdup(out.data, out.len);
+    buf_done(&out);
+}
+
+/* A series without its heads, which need the bounds. */
 static struct metric *add_series(struct metrics *metrics, const char *name, const char *help,
                                  const char *labels, enum kind kind)
 {
@@ -124,16 +178,24 @@ static struct metric *add_series(struct metrics *metrics, const char *name, cons
     return metric;
 }
 
+static struct metric *add_number(struct metrics *m, const char *name, const char *help,
+                                 const char *labels, enum kind kind)
+{
+    struct metric *metric = add_series(m, name, help, labels, kind);
+    make_heads(metric);
+    return metric;
+}
+
 struct metric *metrics_counter(struct metrics *m, const char *name, const char *help,
                                const char *labels)
 {
-    return add_series(m, name, help, labels, KIND_COUNTER);
+    return add_number(m, name, help, labels, KIND_COUNTER);
 }
 
 struct metric *metrics_gauge(struct metrics *m, const char *name, const char *help,
                              const char *labels)
 {
-    return add_series(m, name, help, labels, KIND_GAUGE);
+    return add_number(m, name, help, labels, KIND_GAUGE);
 }
 
 struct metric *metrics_histogram(struct metrics *m, const char *name, const char *help,
@@ -145,6 +207,7 @@ struct metric *metrics_histogram(struct metrics *m, const char *name, const char
     metric->bounds = xmemdup(bounds, n_bounds * sizeof *bounds);
     metric->n_bounds = n_bounds;
     metric->buckets = xcalloc(n_bounds + 1, sizeof *metric->buckets);
+    make_heads(metric);
     return metric;
 }
 
@@ -153,7 +216,7 @@ struct metric *metrics_callback(struct metrics *m, const char *name, const char 
                                 void *ctx)
 {
     struct metric *metric =
-        add_series(m, name, help, labels, is_counter ? KIND_COUNTER : KIND_GAUGE);
+        add_number(m, name, help, labels, is_counter ? KIND_COUNTER : KIND_GAUGE);
     metric->fn = fn;
     metric->fn_ctx = ctx;
     return metric;
@@ -164,6 +227,7 @@ struct metric *metrics_alias(struct metrics *m, struct metric *of, const char *n
 {
     struct metric *metric = add_series(m, name, of->family->help, labels, of->family->kind);
     metric->target = of->target;
+    make_heads(metric);
     return metric;
 }
 
@@ -308,52 +372,29 @@ static void write_number(struct buf *out, double value)
         buf_add_double(out, value);
 }
 
-/* A bucket's edge.  Integers carry ".0" in both formats (OpenMetrics wants it), so that a series
- * keeps its name when the scraper changes format. */
-static void write_bound(struct buf *out, double bound)
+/* Appends a head, and moves *head to the next. */
+static void write_next_head(struct buf *out, const char **head)
 {
-    size_t before = out->len;
-    buf_add_double(out, bound);
-    if (out->data && !strpbrk(out->data + before, ".e"))
-        buf_add_str(out, ".0");
-}
-
-/* name_suffix{labels,le="bound"}, with a blank after it. */
-static void write_series(struct buf *out, const struct metric *metric, const char *suffix,
-                         const double *le)
-{
-    bool braces = metric->labels[0] || le;
-    buf_add_str(out, metric->family->name);
-    buf_add_str(out, suffix);
-    if (braces)
-        buf_add_char(out, '{');
-    buf_add_str(out, metric->labels);
-    if (le) {
-        buf_add_str(out, metric->labels[0] ? ",le=\"" : "le=\"");
-        if (isinf(*le))
-            buf_add_str(out, "+Inf");
-        else
-            write_bound(out, *le);
-        buf_add_char(out, '"');
-    }
-    buf_add_str(out, braces ? "} " : " ");
+    size_t len = strlen(*head);
+    buf_add(out, *head, len);
+    *head += len + 1;
 }
 
 static void write_histogram(struct buf *out, const struct metric *metric)
 {
     const struct metric *numbers = metric->target;
+    const char *head = metric->heads;
     uint64_t count = 0;
     for (size_t i = 0; i <= numbers->n_bounds; i++) {
-        double le = i < numbers->n_bounds ? numbers->bounds[i] : HUGE_VAL;
         count += atomic_load_explicit(&numbers->buckets[i], memory_order_relaxed);
-        write_series(out, metric, "_bucket", &le);
+        write_next_head(out, &head);
         buf_add_u64(out, count);
         buf_add_char(out, '\n');
     }
-    write_series(out, metric, "_sum", NULL);
+    write_next_head(out, &head);
     write_number(out, load(numbers));
     buf_add_char(out, '\n');
-    write_series(out, metric, "_count", NULL);
+    write_next_head(out, &head);
     buf_add_u64(out, count); /* by definition the last bucket, whatever was observed meanwhile */
     buf_add_char(out, '\n');
 }
@@ -361,14 +402,21 @@ static void write_histogram(struct buf *out, const struct metric *metric)
 /* Line ends and backslashes are escaped in both formats, quotes in OpenMetrics only. */
 static void write_help(struct buf *out, const char *help, bool openmetrics)
 {
-    for (; *help; help++) {
-        if (*help == '\n')
-            buf_add_str(out, "\\n");
-        else if (*help == '\\' || (*help == '"' && openmetrics))
-            buf_add(out, (const char[]){'\\', *help}, 2);
-        else
-            buf_add_char(out, *help);
+    while (*help) {
+        size_t plain = strcspn(help, openmetrics ? "\n\\\"" : "\n\\");
+        buf_add(out, help, plain);
+        help += plain;
+        if (*help)
+            buf_add(out, (const char[]){'\\', *help == '\n' ? 'n' : *help}, 2);
+        help += *help != '\0';
     }
+}
+
+static void write_comment(struct buf *out, const char *kind, const char *name, size_t len)
+{
+    buf_add_str(out, kind);
+    buf_add(out, name, len);
+    buf_add_char(out, ' ');
 }
 
 static void write_header(struct buf *out, const struct family *family, bool openmetrics)
@@ -378,14 +426,19 @@ static void write_header(struct buf *out, const struct family *family, bool open
     size_t len = strlen(family->name);
     if (openmetrics && family->kind == KIND_COUNTER)
         len -= strlen("_total");
-    buf_printf(out, "# HELP %.*s ", (int)len, family->name);
+    write_comment(out, "# HELP ", family->name, len);
     write_help(out, family->help, openmetrics);
-    buf_printf(out, "\n# TYPE %.*s %s\n", (int)len, family->name, kinds[family->kind]);
+    write_comment(out, "\n# TYPE ", family->name, len);
+    buf_add_str(out, kinds[family->kind]);
+    buf_add_char(out, '\n');
     for (size_t i = 0; openmetrics && i < sizeof units / sizeof units[0]; i++) {
         size_t n = strlen(units[i]);
         if (len > n + 1 && family->name[len - n - 1] == '_' &&
-            memcmp(family->name + len - n, units[i], n) == 0)
-            buf_printf(out, "# UNIT %.*s %s\n", (int)len, family->name, units[i]);
+            memcmp(family->name + len - n, units[i], n) == 0) {
+            write_comment(out, "# UNIT ", family->name, len);
+            buf_add_str(out, units[i]);
+            buf_add_char(out, '\n');
+        }
     }
 }
 
@@ -398,7 +451,7 @@ bool metrics_expose(struct metrics *metrics, struct buf *out, bool openmetrics)
                 write_histogram(out, metric);
                 continue;
             }
-            write_series(out, metric, "", NULL);
+            buf_add_str(out, metric->heads);
             write_number(out, metric_value(metric));
             buf_add_char(out, '\n');
         }

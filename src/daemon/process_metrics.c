@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <stdio.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -20,9 +21,14 @@ static double cpu_seconds(void *ctx)
            (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
 }
 
+/* Linux gives the number as the folder's size from 6.2 on; ten thousand entries take milliseconds
+ * to read, in which the loop answers nobody. */
 static double open_fds(void *ctx)
 {
     (void)ctx;
+    struct stat info;
+    if (stat("/proc/self/fd", &info) == 0 && info.st_size > 0)
+        return (double)info.st_size;
     DIR *folder = opendir("/proc/self/fd");
     double n = 0;
     while (folder && readdir(folder))
