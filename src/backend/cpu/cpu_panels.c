@@ -25,21 +25,36 @@ static void put_u16(uint8_t *out, uint16_t value)
     memcpy(out, &value, 2);
 }
 
+/* Four codes, a byte each; shifts that keep to their bytes treat all four at once. */
+static uint32_t read_quad(const uint8_t *bytes)
+{
+    uint32_t quad;
+    memcpy(&quad, bytes, sizeof(quad));
+    return quad;
+}
+
+static void add_quad(uint8_t *out, uint32_t quad)
+{
+    quad |= read_quad(out);
+    memcpy(out, &quad, sizeof(quad));
+}
+
 /* The codes of output o in one group (zero before the first output). */
 static void pack_codes(enum tensor_type type, const uint8_t *codes, uint8_t *out, uint32_t o)
 {
-    uint8_t *high = out + 256;
-    for (uint32_t k = 0; k < CPU_GROUP; k++) {
-        uint32_t quad = k / 4, at = o * 4 + k % 4;
+    uint8_t *high = out + 256 + o * 4;
+    out += o * 4;
+    for (uint32_t q = 0; q < CPU_GROUP / 4; q++) {
+        uint32_t quad = read_quad(codes + 4 * q);
         if (type == TENSOR_Q8_0) {
-            out[quad * 64 + at] = codes[k] ^ 0x80; /* from two's complement to plus 128 */
+            add_quad(out + q * 64, quad ^ 0x80808080); /* from two's complement to plus 128 */
             continue;
         }
-        out[quad / 2 * 64 + at] |= (uint8_t)((codes[k] & 15) << 4 * (quad % 2));
+        add_quad(out + q / 2 * 64, (quad & 0x0f0f0f0f) << 4 * (q % 2));
         if (type == TENSOR_Q6_K)
-            high[quad / 4 * 64 + at] |= (uint8_t)(codes[k] >> 4 << 2 * (quad % 4));
+            add_quad(high + q / 4 * 64, (quad >> 4 & 0x03030303) << 2 * (q % 4));
         else if (cpu_group_codes(type) > 256)
-            high[at] |= (uint8_t)(codes[k] >> 4 << quad);
+            add_quad(high, (quad >> 4 & 0x01010101) << q);
     }
 }
 
