@@ -13,11 +13,17 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "tellerd/base/status.h"
+
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14; older kernels answer EINVAL */
 #endif
 
-enum { HUGE_PAGE_BYTES = 2 * 1024 * 1024 };
+enum {
+    HUGE_PAGE_BYTES = 2 * 1024 * 1024,
+    POOL_CHUNK_BYTES = 64 * 1024 * 1024, /* address space; memory comes with use */
+    POOL_ALIGN = 64,
+};
 
 /* Says so without allocating, then aborts. */
 static _Noreturn void out_of_memory(void)
@@ -167,4 +173,82 @@ void big_free(void *block, size_t size)
     size_t rounded;
     if (block && round_up(size, &rounded))
         munmap(block, rounded);
+}
+
+struct big_chunk {
+    struct big_chunk *next;
+    char *bytes;
+    size_t size, used;
+    size_t n_blocks; /* taken and not given back */
+};
+
+struct big_pool {
+    struct big_chunk *first; /* the one that blocks are taken from, then the full ones */
+};
+
+struct big_pool *big_pool_new(void)
+{
+    return xcalloc(1, sizeof(struct big_pool));
+}
+
+static void free_chunk(struct big_chunk *chunk)
+{
+    big_free(chunk->bytes, chunk->size);
+    free(chunk);
+}
+
+void big_pool_free(struct big_pool *pool)
+{
+    if (!pool)
+        return;
+    while (pool->first) {
+        struct big_chunk *next = pool->first->next;
+        free_chunk(pool->first);
+        pool->first = next;
+    }
+    free(pool);
+}
+
+static bool add_chunk(struct big_pool *pool, size_t size)
+{
+    void *bytes = big_alloc(size, false);
+    if (!bytes)
+        return false;
+    struct big_chunk *chunk = xcalloc(1, sizeof *chunk);
+    *chunk = (struct big_chunk){.next = pool->first, .bytes = bytes, .size = size};
+    pool->first = chunk;
+    return true;
+}
+
+void *big_pool_take(struct big_pool *pool, size_t size)
+{
+    size_t padded;
+    if (!size_add(size ? size : 1, POOL_ALIGN - 1, &padded))
+        return NULL;
+    padded -= padded % POOL_ALIGN;
+    if (!pool->first || padded > pool->first->size - pool->first->used) {
+        if (!add_chunk(pool, padded > POOL_CHUNK_BYTES ? padded : (size_t)POOL_CHUNK_BYTES))
+            return NULL;
+    }
+    struct big_chunk *chunk = pool->first;
+    void *block = chunk->bytes + chunk->used;
+    chunk->used += padded;
+    chunk->n_blocks++;
+    return block;
+}
+
+void big_pool_give(struct big_pool *pool, const void *block)
+{
+    struct big_chunk **at = &pool->first;
+    if (!block)
+        return;
+    while (*at && !((const char *)block >= (*at)->bytes &&
+                    (const char *)block < (*at)->bytes + (*at)->size))
+        at = &(*at)->next;
+    REQUIRE(*at && (*at)->n_blocks > 0);
+    struct big_chunk *chunk = *at;
+    if (--chunk->n_blocks > 0)
+        return;
+    *at = chunk->next;
+    free_chunk(chunk);
 }

@@ -2,8 +2,10 @@
 
 #include <signal.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "support/check_main.h"
 #include "tellerd/base/mem.h"
@@ -85,14 +87,93 @@ START_TEST(a_size_the_system_cannot_give_is_null)
 }
 END_TEST
 
+static bool all_are(const unsigned char *bytes, size_t size, unsigned char value)
+{
+    for (size_t i = 0; i < size; i++)
+        if (bytes[i] != value)
+            return false;
+    return true;
+}
+
+START_TEST(a_pools_blocks_are_aligned_zero_and_apart)
+{
+    enum { N = 160 };
+    static const size_t sizes[] = {0, 1, 63, 64, 65, 4096, 1000000, 3 << 20};
+    struct big_pool *pool = big_pool_new();
+    unsigned char *blocks[N];
+    for (size_t i = 0; i < N; i++) {
+        size_t size = sizes[i % 8];
+        blocks[i] = big_pool_take(pool, size);
+        ck_assert_ptr_nonnull(blocks[i]);
+        ck_assert_uint_eq((uintptr_t)blocks[i] % 64, 0);
+        ck_assert(all_are(blocks[i], size, 0));
+        memset(blocks[i], (int)i + 1, size);
+    }
+    for (size_t i = 0; i < N; i++)
+        ck_assert(all_are(blocks[i], sizes[i % 8], (unsigned char)(i + 1)));
+    for (size_t i = 0; i < N; i += 2) /* the others go with the pool */
+        big_pool_give(pool, blocks[i]);
+    big_pool_give(pool, NULL);
+    big_pool_free(pool);
+    big_pool_free(NULL);
+}
+END_TEST
+
+/* Pages of address space that this process has. */
+static unsigned long long address_pages(void)
+{
+    unsigned long long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_eq(fscanf(file, "%llu", &pages), 1);
+    fclose(file);
+    return pages;
+}
+
+START_TEST(a_pool_gives_chunks_back)
+{
+    enum { ROUNDS = 16, BLOCKS = 7 };
+    const size_t size = (size_t)30 << 20; /* two in a chunk */
+    struct big_pool *pool = big_pool_new();
+    unsigned long long before = address_pages();
+    for (int i = 0; i < ROUNDS; i++) {
+        void *blocks[BLOCKS];
+        for (int j = 0; j < BLOCKS; j++)
+            ck_assert_ptr_nonnull(blocks[j] = big_pool_take(pool, size));
+        for (int j = 0; j < BLOCKS; j++)
+            big_pool_give(pool, blocks[(j * 3) % BLOCKS]);
+    }
+    void *large = big_pool_take(pool, (size_t)200 << 20); /* more than a chunk */
+    ck_assert_ptr_nonnull(large);
+    big_pool_give(pool, large);
+    ck_assert_uint_lt((address_pages() - before) * (size_t)sysconf(_SC_PAGESIZE),
+                      (size_t)100 << 20);
+    ck_assert_ptr_null(big_pool_take(pool, SIZE_MAX));
+    ck_assert_ptr_null(big_pool_take(pool, SIZE_MAX / 2));
+    big_pool_free(pool);
+}
+END_TEST
+
+START_TEST(a_block_that_is_not_the_pools_is_a_contract_breach)
+{
+    struct big_pool *pool = big_pool_new();
+    char other;
+    ck_assert_ptr_nonnull(big_pool_take(pool, 1));
+    big_pool_give(pool, &other);
+}
+END_TEST
+
 static void add_cases(Suite *suite)
 {
     CHECK_ADD(suite, "small blocks", small_blocks_are_never_null, copies_are_equal_and_end);
     CHECK_ADD(suite, "checked sizes", checked_sizes_refuse_overflow_and_leave_the_result);
     CHECK_ADD(suite, "big blocks", big_blocks_are_aligned_zero_and_writable,
               a_size_the_system_cannot_give_is_null);
+    CHECK_ADD(suite, "pools", a_pools_blocks_are_aligned_zero_and_apart, a_pool_gives_chunks_back);
     TCase *aborts = tcase_create("out of memory");
     tcase_add_test_raise_signal(aborts, an_array_that_cannot_fit_aborts, SIGABRT);
+    tcase_add_test_raise_signal(aborts, a_block_that_is_not_the_pools_is_a_contract_breach,
+                                SIGABRT);
     suite_add_tcase(suite, aborts);
 }
 

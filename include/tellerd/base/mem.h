@@ -32,4 +32,20 @@ bool size_add(size_t a, size_t b, size_t *ret);
 void *big_alloc(size_t size, bool touch);
 void big_free(void *block, size_t size);
 
+/*
+ * Blocks of the same kind side by side in big chunks, for owners of many: blocks of less than 2 MiB
+ * lie in huge pages, too, and a block wastes no page.  One thread at a time.
+ */
+struct big_pool;
+
+struct big_pool *big_pool_new(void);
+void big_pool_free(struct big_pool *pool); /* and all its blocks; NULL is allowed */
+
+/* A zero-filled block at a multiple of 64 bytes, or NULL when the system refuses. */
+void *big_pool_take(struct big_pool *pool, size_t size);
+
+/* Gives a block back (NULL is allowed); its memory is free when its chunk's other blocks are, too.
+ */
+void big_pool_give(struct big_pool *pool, const void *block);
+
 #endif

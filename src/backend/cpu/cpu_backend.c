@@ -84,6 +84,7 @@ static void cpu_close(struct backend *be)
 {
     struct cpu_backend *cpu = cpu_of(be);
     cpu_pool_free(cpu->pool);
+    big_pool_free(cpu->weights);
     cpu_attention_plan_free(cpu->plan);
     big_free(cpu->scratch, cpu->scratch_bytes);
     free(cpu->packed);
@@ -109,6 +110,7 @@ static enum status cpu_open(const struct backend_config *config, struct backend 
     cpu->base.ops = &cpu_backend_ops;
     cpu->kernels = kernels;
     cpu->int8 = int8;
+    cpu->weights = big_pool_new();
     cpu->n_threads = config->n_threads ? config->n_threads : cpu_default_threads();
     cpu->scratch_bytes = (size_t)cpu->n_threads * CPU_SCRATCH * sizeof(float);
     cpu->scratch = big_alloc(cpu->scratch_bytes, true);

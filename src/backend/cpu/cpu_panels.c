@@ -78,44 +78,77 @@ static void pack_scales(enum tensor_type type, const struct tensor_block *b, uin
     }
 }
 
-/* Row o of a panel whose elements are numbers by themselves: [k][16]. */
-static void pack_plain(enum tensor_type type, const uint8_t *from, uint32_t n_k, uint8_t *out,
-                       uint32_t o)
+enum { TILE = 8 };
+typedef uint16_t tile_row __attribute__((vector_size(TILE * sizeof(uint16_t))));
+
+/* 8 rows of 8 elements of 2 bytes become columns: to zip rows i and i + 4, three times, is to
+ * transpose. */
+static void transpose_tile(const uint8_t *from, size_t row_bytes, uint8_t *out)
 {
-    if (type == TENSOR_F32) {
-        for (size_t k = 0; k < n_k; k++)
-            memcpy(out + (k * CPU_PANEL + o) * 4, from + k * 4, 4);
-    } else {
-        for (size_t k = 0; k < n_k; k++)
-            memcpy(out + (k * CPU_PANEL + o) * 2, from + k * 2, 2);
+    tile_row a[TILE], b[TILE];
+    for (int i = 0; i < TILE; i++)
+        memcpy(&a[i], from + (size_t)i * row_bytes, sizeof(a[i]));
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < TILE / 2; i++) {
+            b[2 * i] = __builtin_shufflevector(a[i], a[i + 4], 0, 8, 1, 9, 2, 10, 3, 11);
+            b[2 * i + 1] = __builtin_shufflevector(a[i], a[i + 4], 4, 12, 5, 13, 6, 14, 7, 15);
+        }
+        memcpy(a, b, sizeof(a));
+    }
+    for (int i = 0; i < TILE; i++)
+        memcpy(out + (size_t)i * CPU_PANEL * 2, &a[i], sizeof(a[i]));
+}
+
+/* A panel whose elements are numbers by themselves: [k][16]. */
+static void pack_plain(size_t unit, const uint8_t *from, size_t row_bytes, uint32_t n_rows,
+                       uint32_t n_k, uint8_t *out)
+{
+    uint32_t o = 0;
+    for (; unit == 2 && n_k % TILE == 0 && o + TILE <= n_rows; o += TILE) {
+        for (size_t k = 0; k < n_k; k += TILE)
+            transpose_tile(from + o * row_bytes + k * 2, row_bytes, out + (k * CPU_PANEL + o) * 2);
+    }
+    for (; o < n_rows; o++) {
+        for (size_t k = 0; k < n_k; k++) {
+            if (unit == 4)
+                memcpy(out + (k * CPU_PANEL + o) * 4, from + o * row_bytes + k * 4, 4);
+            else
+                memcpy(out + (k * CPU_PANEL + o) * 2, from + o * row_bytes + k * 2, 2);
+        }
+    }
+}
+
+/* Row o of a panel of a quantised type (zero before the first row). */
+static void pack_quantised(enum tensor_type type, const uint8_t *from, uint32_t n_k, uint8_t *out,
+                           uint32_t o)
+{
+    uint32_t elements = tensor_block_elements(type), n_groups = elements / CPU_GROUP;
+    uint8_t *scales = out + n_k / CPU_GROUP * cpu_group_codes(type);
+    for (uint32_t i = 0; i < n_k / elements; i++) {
+        struct tensor_block b;
+        tensor_block_read(type, from + (size_t)i * tensor_block_bytes(type), &b);
+        for (uint32_t g = 0; g < n_groups; g++)
+            pack_codes(type, b.codes + g * CPU_GROUP,
+                       out + ((size_t)i * n_groups + g) * cpu_group_codes(type), o);
+        pack_scales(type, &b, scales + i * cpu_block_scales(type), o);
     }
 }
 
 void cpu_panel_pack(const struct tensor *source, uint32_t panel, uint8_t *out)
 {
     enum tensor_type type = source->type;
-    uint32_t n_k = (uint32_t)source->columns, elements = tensor_block_elements(type);
-    size_t unit = tensor_block_bytes(type), row_bytes = n_k / elements * unit;
-    uint8_t *scales = out;
-    if (cpu_type_quantised(type))
-        scales += n_k / CPU_GROUP * cpu_group_codes(type);
-    memset(out, 0, cpu_panel_bytes(type, n_k));
-    for (uint32_t o = 0; o < CPU_PANEL; o++) {
-        uint64_t row = (uint64_t)panel * CPU_PANEL + o;
-        if (row >= source->rows)
-            break;
-        const uint8_t *from = (const uint8_t *)source->data + row * row_bytes;
-        if (!cpu_type_quantised(type)) {
-            pack_plain(type, from, n_k, out, o);
-            continue;
-        }
-        for (uint32_t i = 0; i < n_k / elements; i++) {
-            struct tensor_block b;
-            tensor_block_read(type, from + i * unit, &b);
-            for (uint32_t g = 0, n = elements / CPU_GROUP; g < n; g++)
-                pack_codes(type, b.codes + g * CPU_GROUP,
-                           out + ((size_t)i * n + g) * cpu_group_codes(type), o);
-            pack_scales(type, &b, scales + i * cpu_block_scales(type), o);
-        }
+    uint32_t n_k = (uint32_t)source->columns;
+    size_t unit = tensor_block_bytes(type), row_bytes = n_k / tensor_block_elements(type) * unit;
+    uint64_t first = (uint64_t)panel * CPU_PANEL;
+    uint64_t left = first < source->rows ? source->rows - first : 0;
+    uint32_t n_rows = left < CPU_PANEL ? (uint32_t)left : CPU_PANEL;
+    const uint8_t *from = (const uint8_t *)source->data + first * row_bytes;
+    if (cpu_type_quantised(type) || n_rows < CPU_PANEL)
+        memset(out, 0, cpu_panel_bytes(type, n_k));
+    if (!cpu_type_quantised(type)) {
+        pack_plain(unit, from, row_bytes, n_rows, n_k, out);
+        return;
     }
+    for (uint32_t o = 0; o < n_rows; o++)
+        pack_quantised(type, from + o * row_bytes, n_k, out, o);
 }

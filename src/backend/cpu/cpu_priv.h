@@ -15,6 +15,7 @@ struct cpu_backend {
     struct backend base;
     const struct cpu_kernels *kernels;
     struct cpu_pool *pool;
+    struct big_pool *weights;
     uint32_t n_threads;
     char description[64];
     float *scratch; /* [n_threads][CPU_SCRATCH] */
@@ -42,7 +43,7 @@ struct backend_weight {
     enum tensor_type type;
     uint32_t rows, columns;
     const uint8_t *data; /* panels, the mapped rows, or f32 */
-    size_t owned_bytes;  /* 0: borrowed */
+    bool is_owned;       /* data is of the backend's pool, else borrowed */
     size_t row_bytes;    /* TABLE */
     size_t panel_bytes;  /* MATRIX */
 };

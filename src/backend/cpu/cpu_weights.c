@@ -37,7 +37,7 @@ static enum status weight_own(struct cpu_backend *cpu, const struct tensor *sour
         fits = size_mul(cpu_panel_bytes(w->type, w->columns), n_panels, &bytes);
     else /* a zero vector beyond the end lets kernels read whole vectors */
         fits = size_mul((size_t)w->rows * w->columns + CPU_PANEL, sizeof(float), &bytes);
-    uint8_t *data = fits ? big_alloc(bytes, false) : NULL;
+    uint8_t *data = fits ? big_pool_take(cpu->weights, bytes) : NULL;
     if (!data)
         return error_set(err, STATUS_NO_MEMORY, "no memory for a weight of %u x %u", w->rows,
                          w->columns);
@@ -49,7 +49,7 @@ static enum status weight_own(struct cpu_backend *cpu, const struct tensor *sour
         tensor_dequantize(w->type, source->data, (float *)data, (size_t)w->rows * w->columns);
     }
     w->data = data;
-    w->owned_bytes = bytes;
+    w->is_owned = true;
     return STATUS_OK;
 }
 
@@ -80,11 +80,10 @@ enum status cpu_weight_new(struct backend *be, const struct tensor *source, enum
 
 void cpu_weight_free(struct backend *be, struct backend_weight *weight)
 {
-    (void)be;
     if (!weight)
         return;
-    if (weight->owned_bytes)
-        big_free((void *)(uintptr_t)weight->data, weight->owned_bytes);
+    if (weight->is_owned)
+        big_pool_give(cpu_of(be)->weights, weight->data);
     free(weight);
 }
 
